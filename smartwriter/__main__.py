@@ -1,0 +1,3 @@
+from smartwriter.cli import main
+
+main()

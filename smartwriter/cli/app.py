@@ -1,0 +1,126 @@
+"""The ``smartwriter`` command: its group, and how every command fails and prints."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import io
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from smartwriter.errors import SmartWriterError
+
+# The module of each command, and its help: a module is imported when one of its commands runs, so
+# that the quick ones stay quick, and the list of commands needs none.
+_COMMANDS = {
+    "init": ("library", "Make FOLDER a workspace (by default the current one)."),
+    "collection": ("library", "Collections: series of articles that share their memory."),
+    "new": ("shelf", "Start a task: one article with this TITLE."),
+    "tasks": ("shelf", "List the tasks."),
+    "show": ("shelf", "Show a draft's conversation."),
+    "text": ("shelf", "Print a draft's text."),
+    "adopt": ("shelf", "Make a draft the one that TASK alone means."),
+    "drop": ("shelf", "Put a draft away."),
+    "fork": ("writing", "Start a trial draft that shares a draft's past, and leave that one alone."),
+    "write": ("writing", "Write on with PROMPT (or - for standard input): start a draft, or resume it."),
+    "run": ("writing", "Write several drafts at once."),
+    "demo": ("demo", "Watch three articles written at once, killed, resumed, forked and compared."),
+}
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"smartwriter.cli.{_COMMANDS[name][0]}")
+        command: click.Command = getattr(module, f"{name}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help) for name, (_, help) in _COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SmartWriterError as error:
+            raise click.ClickException(str(error)) from None
+        except OSError as error:
+            if isinstance(error, BrokenPipeError):
+                raise
+            where = f": {error.filename}" if error.filename else ""
+            raise click.ClickException(f"{error.strerror or error}{where}.") from None
+
+
+@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="smartwriter")
+def cli() -> None:
+    """Write several articles at once with Claude, and never lose a word."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a stray half of an emoji must not end a command
+            stream.reconfigure(errors="replace")
+    if sys.getfilesystemencoding() == "ascii":
+        # LC_ALL=C with PYTHONUTF8=0: no Chinese title could name a file, and arguments are garbled.
+        sys.stdout.flush()
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+
+
+_workspace_option = click.option(
+    "-w",
+    "--workspace",
+    "folder",
+    type=click.Path(path_type=Path),
+    envvar="SMARTWRITER_WORKSPACE",
+    default=Path(),
+    help="The workspace; by default the one around the current folder.",
+)
+
+
+def in_workspace(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the option ``-w`` and, as its first argument, the workspace it means."""
+
+    @functools.wraps(command)
+    def with_workspace(*args: Any, folder: Path, **kwargs: Any) -> Any:
+        from smartwriter.workspace import Workspace
+
+        workspace = Workspace.around(folder)
+        if damage := workspace.tasks.damage():
+            places = ", ".join(f"byte {stretch.offset}" for stretch in damage[:3])
+            click.secho(
+                f"Warning: {workspace.hidden / 'tasks.jsonl'} is damaged at {places}; "
+                "the other lines are used, and nothing in it is deleted.",
+                err=True,
+                fg="yellow",
+            )
+        return command(*args, workspace, **kwargs)
+
+    return _workspace_option(with_workspace)
+
+
+as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for programs.")
+offline_option = click.option(
+    "--offline",
+    is_flag=True,
+    envvar="SMARTWRITER_OFFLINE",
+    help="Use the stand-in model: no login, no network, and no real answers.",
+)
+
+
+def print_json(value: Any) -> None:
+    # Escapes everything beyond ASCII that could not be printed; any JSON reader turns it back.
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    with contextlib.suppress(UnicodeEncodeError):
+        text.encode(sys.stdout.encoding or "utf-8")
+        click.echo(text)
+        return
+    click.echo(json.dumps(value, indent=2))

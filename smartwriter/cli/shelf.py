@@ -1,0 +1,146 @@
+"""Commands that show and arrange tasks and drafts, without the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from smartwriter.cli.app import as_json, in_workspace, offline_option, print_json
+from smartwriter.errors import SessionMissing
+from smartwriter.journal import Contents
+from smartwriter.tasks import Task, Turn, TurnState
+from smartwriter.transcript import messages
+from smartwriter.workspace import Workspace
+
+
+@click.command()
+@click.argument("title")
+@click.option("-c", "--collection", help="The series it belongs to.")
+@click.option("-p", "--prompt", help="Start writing with this prompt.")
+@offline_option
+@in_workspace
+@click.pass_context
+def new_command(
+    context: click.Context,
+    workspace: Workspace,
+    title: str,
+    collection: str | None,
+    prompt: str | None,
+    offline: bool,
+) -> None:
+    """Start a task: one article with this TITLE."""
+    if prompt is not None:
+        from smartwriter.cli.writing import checked_prompt
+
+        checked_prompt(prompt)
+    task = workspace.new_task(title, collection)
+    click.echo(f"{task.id}  {task.title}  ({task.collection})")
+    if prompt is not None:
+        from smartwriter.cli.writing import write
+
+        write(workspace, task, task.drafts[task.current], prompt, offline=offline, json_=False)
+
+
+@click.command()
+@as_json
+@in_workspace
+def tasks_command(workspace: Workspace, json_: bool) -> None:
+    """List the tasks."""
+    tasks = workspace.tasks.all()
+    if json_:
+        print_json([task.model_dump(mode="json") for task in tasks])
+        return
+    if not tasks:
+        click.echo('No tasks yet; start one with: smartwriter new "Its title"')
+    for task in tasks:
+        drafts = task.live_drafts
+        more = f"  [{task.current}, {len(drafts)} drafts]" if len(drafts) > 1 else ""
+        click.echo(f"{task.id}  {task.title}  ({task.collection}){more}")
+
+
+@click.command()
+@click.argument("address", metavar="TASK[@DRAFT]")
+@as_json
+@in_workspace
+def show_command(workspace: Workspace, address: str, json_: bool) -> None:
+    """Show a draft's conversation."""
+    task, draft = workspace.tasks.resolve(address)
+    turns = workspace.tasks.turns(task, draft.name)
+    transcript = workspace.transcript(task, draft)
+    try:
+        contents = transcript.read()
+    except FileNotFoundError:
+        contents = Contents([], [], 0)
+    if not contents.entries and any(turn.state is TurnState.finished for turn in turns):
+        raise SessionMissing(task.address(draft.name), transcript.path)
+    said = messages(contents.entries)
+    if json_:
+        print_json(_conversation(task, draft.name, turns, said))
+        return
+    numbers = {turn.uuid: turn.number for turn in turns}
+    click.secho(f"{task.title}  {task.address(draft.name)}", bold=True)
+    for message in said:
+        if message.role == "user":
+            number = numbers.get(message.uuid)
+            label = f"turn {number}" if number else "you"
+            click.secho(f"\n[{label}] {message.text}", fg="cyan")
+            continue
+        if message.text.strip():
+            click.echo(f"\n{message.text.strip()}")
+        for tool in message.tools:
+            click.secho(f"  · {tool.rpartition('__')[2]}", dim=True)
+    for stretch in contents.damage:
+        click.secho(
+            f"Damaged at byte {stretch.offset}, {stretch.length} bytes: {transcript.path}",
+            err=True,
+            fg="yellow",
+        )
+
+
+def _conversation(task: Task, draft: str, turns: list[Turn], said: list[Any]) -> dict[str, Any]:
+    return {
+        "task": task.id,
+        "draft": draft,
+        "turns": [turn.model_dump(mode="json") for turn in turns],
+        "messages": [
+            {"role": message.role, "uuid": message.uuid, "text": message.text, "tools": message.tools}
+            for message in said
+        ],
+    }
+
+
+@click.command()
+@click.argument("address", metavar="TASK[@DRAFT]")
+@as_json
+@in_workspace
+def text_command(workspace: Workspace, address: str, json_: bool) -> None:
+    """Print a draft's text."""
+    task, draft = workspace.tasks.resolve(address)
+    text = workspace.text(task, draft.name)
+    if json_:
+        print_json({"task": task.id, "draft": draft.name, "path": str(text.path), "text": text.read()})
+    else:
+        click.echo(text.read().rstrip("\n"))
+
+
+@click.command()
+@click.argument("address", metavar="TASK@DRAFT")
+@in_workspace
+def adopt_command(workspace: Workspace, address: str) -> None:
+    """Make a draft the one that TASK alone means."""
+    task, draft = workspace.tasks.resolve(address)
+    workspace.tasks.adopt(task.id, draft.name)
+    click.echo(f"{task.address(draft.name)} is now the current draft of {task.title}.")
+
+
+@click.command()
+@click.argument("address", metavar="TASK@DRAFT")
+@in_workspace
+def drop_command(workspace: Workspace, address: str) -> None:
+    """Put a draft away. Its text goes to the trash; nothing is deleted."""
+    task, draft = workspace.tasks.resolve(address)
+    with workspace.lease(task, draft.name):  # not under a process that is writing it
+        workspace.tasks.drop(task.id, draft.name)
+        workspace.text(task, draft.name).put_away()
+    click.echo(f"Dropped {task.address(draft.name)}.")

@@ -1,0 +1,144 @@
+"""Everything SmartWriter raises for a reason that can be foreseen.
+
+SmartWriterError
+├── UnsafeName (ValueError)            a name that cannot be a file name
+├── Invalid (ValueError)               an argument that makes no sense
+├── JournalError (OSError)             a journal could not be written; nothing was
+│   └── JournalBusy                    another writer held the lock for too long
+├── NotAWorkspace (LookupError)
+├── TaskNotFound (LookupError)
+│   └── TaskAmbiguous
+├── CollectionNotFound (LookupError)
+├── DraftNotFound (LookupError)
+├── TurnNotFound (LookupError)
+├── AlreadyExists (ValueError)
+├── SessionMissing (LookupError)       a recorded session is not on disk
+├── DraftBusy                          another process is writing this draft
+└── TurnFailed                         a turn ended without an answer
+
+The message of each is one plain sentence that can be shown to a writer as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class SmartWriterError(Exception):
+    """Base of the family."""
+
+
+class UnsafeName(SmartWriterError, ValueError):
+    """A session id or subpath that would be unsafe as a file name."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"{name[:60]!r} cannot name a stored session: {why}.")
+        self.name = name
+
+
+class Invalid(SmartWriterError, ValueError):
+    """An argument that makes no sense, such as an empty title."""
+
+
+class JournalError(SmartWriterError, OSError):
+    """An append failed; the file has its old bytes and the append may be tried again.
+
+    An ``OSError`` with ``errno`` and ``filename``, but never a ``TimeoutError``, whatever the
+    operating system said: the SDK does not try an append again that timed out.
+    """
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        super().__init__(error.errno, error.strerror or str(error), str(path))
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"Could not write {self.filename}: {self.strerror}."
+
+
+class JournalBusy(JournalError):
+    """The journal's lock stayed taken for ``waited_s`` seconds; nothing was written."""
+
+    def __init__(self, path: Path, waited_s: float) -> None:
+        super().__init__(path, OSError(11, f"another writer has held it for {waited_s:.0f} s"))
+        self.waited_s = waited_s
+
+
+class NotAWorkspace(SmartWriterError, LookupError):
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path} is not a SmartWriter workspace; make one with: smartwriter init {path}")
+        self.path = path
+
+
+class TaskNotFound(SmartWriterError, LookupError):
+    """No task has this id, title or prefix of either."""
+
+    def __init__(self, task: str, message: str | None = None) -> None:
+        super().__init__(message or f"There is no task {task!r}; see them with: smartwriter tasks")
+        self.task = task
+
+
+class TaskAmbiguous(TaskNotFound):
+    """More than one task fits; ``candidates`` holds their ids."""
+
+    def __init__(self, task: str, candidates: Sequence[tuple[str, str]]) -> None:
+        shown = ", ".join(f"{id} ({title})" for id, title in candidates[:5])
+        more = f" and {len(candidates) - 5} more" if len(candidates) > 5 else ""
+        super().__init__(task, f"{task!r} fits several tasks: {shown}{more}.")
+        self.candidates = tuple(id for id, _ in candidates)
+
+
+class CollectionNotFound(SmartWriterError, LookupError):
+    def __init__(self, collection: str) -> None:
+        super().__init__(
+            f"There is no collection {collection!r}; make it with: smartwriter collection new {collection}"
+        )
+        self.collection = collection
+
+
+class DraftNotFound(SmartWriterError, LookupError):
+    def __init__(self, task: str, draft: str, drafts: Sequence[str]) -> None:
+        super().__init__(f"Task {task} has no draft {draft!r}; it has: {', '.join(drafts)}.")
+        self.task, self.draft = task, draft
+
+
+class TurnNotFound(SmartWriterError, LookupError):
+    def __init__(self, address: str, turn: int, turns: int) -> None:
+        has = {0: "no finished turn", 1: "one finished turn"}.get(turns, f"{turns} finished turns")
+        super().__init__(f"{address} has no turn {turn}: it has {has}.")
+        self.address, self.turn = address, turn
+
+
+class AlreadyExists(SmartWriterError, ValueError):
+    def __init__(self, what: str, name: str) -> None:
+        super().__init__(f"There is already a {what} {name!r}.")
+        self.name = name
+
+
+class SessionMissing(SmartWriterError, LookupError):
+    """A draft has finished turns, but its transcript is gone or unreadable."""
+
+    def __init__(self, address: str, path: Path) -> None:
+        super().__init__(
+            f"The transcript of {address} is missing: {path} should hold it. "
+            "Nothing was changed; put the file back to go on."
+        )
+        self.address, self.path = address, path
+
+
+class DraftBusy(SmartWriterError):
+    """Another process holds the draft's lease."""
+
+    def __init__(self, address: str, holder: str) -> None:
+        super().__init__(
+            f"{address} is being written by {holder}; to write beside it: smartwriter fork {address}"
+        )
+        self.address, self.holder = address, holder
+
+
+class TurnFailed(SmartWriterError):
+    """A turn ended without its answer; ``detail`` has the agent's own words."""
+
+    def __init__(self, address: str, detail: str) -> None:
+        super().__init__(f"The turn of {address} failed: {detail}")
+        self.address, self.detail = address, detail

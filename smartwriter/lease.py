@@ -1,0 +1,77 @@
+"""One process at a time writes a draft.
+
+``locks/<task>/<draft>.lock`` is locked while a draft's client is live, by a lock that dies with
+its process. What stands in the file only names the holder to others: a file left behind, or one
+that a sync tool brought, blocks nobody.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from pathlib import Path
+from types import TracebackType
+
+import portalocker
+
+from smartwriter import journal
+from smartwriter.errors import DraftBusy
+from smartwriter.tasks import now
+
+
+class Lease:
+    """The right to write one draft. Calls block, but never for long."""
+
+    def __init__(self, path: Path, address: str) -> None:
+        self._path = path
+        self._address = address
+        self._fd: int | None = None
+
+    def acquire(self, wait_s: float = 0) -> None:
+        """:raises DraftBusy: somebody else has it, perhaps this process."""
+        deadline = time.monotonic() + wait_s
+        while True:
+            try:
+                return self._try_acquire()
+            except DraftBusy:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(0.02)
+
+    def _try_acquire(self) -> None:
+        journal.make_folder(self._path.parent)
+        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        try:
+            portalocker.lock(fd, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+        except portalocker.LockException:
+            holder = _holder(os.pread(fd, 1000, 0))
+            os.close(fd)
+            raise DraftBusy(self._address, holder) from None
+        me = {"pid": os.getpid(), "host": socket.gethostname(), "since": now().isoformat()}
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, json.dumps(me).encode(), 0)
+        self._fd = fd
+
+    def release(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def __enter__(self) -> Lease:
+        self.acquire()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def _holder(data: bytes) -> str:
+    found = journal.decode(data) or {}
+    try:
+        return f"process {found['pid']} on {found['host']} since {found['since'][:16].replace('T', ' ')}"
+    except (KeyError, TypeError):
+        return "another process"

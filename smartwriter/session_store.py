@@ -1,0 +1,257 @@
+"""``FileSessionStore``: the transcripts of Agent SDK sessions as plain JSONL files.
+
+::
+
+    <root>/
+      sessions/<projectKey>/<sessionId>.jsonl               one transcript entry a line
+      sessions/<projectKey>/<sessionId>/<subpath>.jsonl     those of its subagents
+      trash/<projectKey>/<sessionId>.<when>/…               what was deleted
+      cache/summaries/<projectKey>.jsonl                    for listing; can be deleted
+
+    {"type":"user","uuid":"5f0c…","parentUuid":null,"sessionId":"8a31…","message":{…}}
+
+The contract is the SDK's: see ``claude_agent_sdk.SessionStore``. Beyond it, this store promises
+that an entry is on the disk when ``append`` returns, and what ``smartwriter.journal`` says.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import anyio.to_thread
+
+from smartwriter import journal
+from smartwriter.damage import Damage, Entry
+from smartwriter.names import original, project_name, session_name
+from smartwriter.summaries import Summaries, transcripts
+
+if TYPE_CHECKING:
+    from claude_agent_sdk.types import (
+        SessionKey,
+        SessionListSubkeysKey,
+        SessionStoreEntry,
+        SessionStoreListEntry,
+        SessionSummaryEntry,
+    )
+
+T = TypeVar("T")
+_OPEN_JOURNALS = 256  # whose uuids are remembered
+_STREAM_ENTRIES = 256  # handed over at a time
+
+
+class FileSessionStore:
+    """A Claude Agent SDK session store in a folder.
+
+    Safe for any number of tasks, threads and processes at once, on asyncio and trio.
+    """
+
+    def __init__(
+        self,
+        root: str | Path = ".smartwriter",
+        *,
+        durability: journal.Durability = "sync",
+        lock_timeout_s: float = journal.LOCK_TIMEOUT_S,
+    ) -> None:
+        """
+        :param root: the folder that holds everything; made when the first entry comes.
+        :param durability: ``"sync"``: what ``append`` acknowledged survives a power cut.
+            ``"os"``: it survives the death of the process, but a power cut may take the last
+            seconds of it; about twice as fast.
+        :param lock_timeout_s: how long an append waits for another writer of the same session
+            before it raises ``JournalBusy``. Keep it well under the SDK's 60 s.
+        """
+        self.root = Path(root)
+        self._durability = durability
+        self._lock_timeout_s = lock_timeout_s
+        self._journals: OrderedDict[Path, journal.Journal] = OrderedDict()
+        self._journals_lock = threading.Lock()
+
+    def bind(self, project_key: str) -> BoundSessionStore:
+        """This store with one project key for everything, whatever key it is handed.
+
+        The SDK derives its key from the working directory, which is lossy and changes when the
+        folder moves. A bound store keeps a project's sessions together all the same.
+        """
+        return BoundSessionStore(self, project_key)
+
+    def path(self, key: SessionKey | SessionListSubkeysKey) -> Path:
+        """Where the transcript of a key is, or would be.
+
+        :raises UnsafeName: when a part of the key could not be a file name.
+        """
+        folder = self._project(key["project_key"])
+        subpath = cast("dict[str, str]", key).get("subpath")
+        parts = [key["session_id"], *(subpath.split("/") if subpath else [])]
+        *folders, name = map(session_name, parts)
+        return folder.joinpath(*folders, f"{name}.jsonl")
+
+    # The SDK's contract ----------------------------------------------------------------------
+
+    async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
+        """Store entries at the end, all or none, exactly once by ``uuid``.
+
+        :raises JournalError: they are not stored, and the call may be repeated. Never a
+            ``TimeoutError``, which the SDK would not try again.
+        :raises UnsafeName: see :meth:`path`.
+        """
+        if entries:
+            await _in_thread(self._journal(self.path(key)).append, entries)
+
+    async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
+        """Every whole entry, in order; None for a key that was never written.
+
+        Damaged stretches are passed over: :meth:`damage` tells of them.
+
+        :raises OSError: when the file is there but cannot be read.
+        """
+        return await _in_thread(self._load, self.path(key))
+
+    async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
+        found = await _in_thread(transcripts, self._project(project_key))
+        return [{"session_id": item.session_id, "mtime": item.mtime_ms} for item in found]
+
+    async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
+        return await _in_thread(self._summaries(project_key).current)
+
+    async def delete(self, key: SessionKey) -> None:
+        """Move a session, or one of its subpaths, to the trash."""
+        await _in_thread(self._delete, key)
+
+    async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
+        return await _in_thread(self._list_subkeys, self.path(key).with_suffix(""))
+
+    # Beyond it -------------------------------------------------------------------------------
+
+    async def entries(self, key: SessionKey) -> AsyncIterator[SessionStoreEntry]:
+        """As :meth:`load`, one entry after the other, in the memory of a few."""
+        path = self.path(key)
+        if not await _in_thread(path.exists):
+            return
+        stream = _unique(entry for _, entry in journal.stream(path))
+        while batch := await _in_thread(lambda: list(islice(stream, _STREAM_ENTRIES))):
+            for entry in batch:
+                yield cast("SessionStoreEntry", entry)
+
+    async def damage(self, key: SessionKey) -> list[Damage]:
+        """The stretches of a transcript that hold no whole entry."""
+        return (await _in_thread(journal.read, self.path(key))).damage
+
+    async def projects(self) -> list[str]:
+        """The project keys that have sessions, sorted.
+
+        A key that was too long for a folder's name comes in its short form, which every method
+        takes in its place.
+        """
+        return await _in_thread(self._projects)
+
+    # Blocking --------------------------------------------------------------------------------
+
+    def _project(self, project_key: str) -> Path:
+        return self.root / "sessions" / project_name(project_key)
+
+    def _summaries(self, project_key: str) -> Summaries:
+        cache = self.root / "cache" / "summaries" / f"{project_name(project_key)}.jsonl"
+        return Summaries(cache, self._project(project_key))
+
+    def _journal(self, path: Path) -> journal.Journal:
+        with self._journals_lock:
+            found = self._journals.pop(path, None) or journal.Journal(
+                path, durability=self._durability, unique=True, lock_timeout_s=self._lock_timeout_s
+            )
+            self._journals[path] = found
+            if len(self._journals) > _OPEN_JOURNALS:
+                self._journals.popitem(last=False)
+        return found
+
+    def _load(self, path: Path) -> list[SessionStoreEntry] | None:
+        try:
+            contents = journal.read(path)
+        except FileNotFoundError:
+            return None
+        return cast("list[SessionStoreEntry]", list(_unique(iter(contents.entries))))
+
+    def _delete(self, key: SessionKey) -> None:
+        path = self.path(key)
+        main = not key.get("subpath")
+        trash = self._trash(key)
+        if path.exists():
+            with self._journal(path).locked():  # an append comes before it, or starts anew
+                journal.move(path, trash / path.name)
+        if main and path.with_suffix("").is_dir():
+            journal.move(path.with_suffix(""), trash / path.stem)
+        if main:
+            self._summaries(key["project_key"]).forget(key["session_id"])
+
+    def _trash(self, key: SessionKey) -> Path:
+        project, session = project_name(key["project_key"]), session_name(key["session_id"])
+        when = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        return self.root / "trash" / project / f"{session}.{when}-{time.time_ns() % 10**9:09d}"
+
+    def _list_subkeys(self, folder: Path) -> list[str]:
+        if not folder.is_dir():
+            return []
+        return [
+            "/".join(map(original, file.relative_to(folder).with_suffix("").parts))
+            for file in sorted(folder.rglob("*.jsonl"))
+            if file.is_file() and not file.name.startswith(".")
+        ]
+
+    def _projects(self) -> list[str]:
+        folder = self.root / "sessions"
+        if not folder.is_dir():
+            return []
+        return sorted(original(item.name) for item in folder.iterdir() if item.is_dir())
+
+
+class BoundSessionStore:
+    """A :class:`FileSessionStore` that uses one project key for everything."""
+
+    def __init__(self, store: FileSessionStore, project_key: str) -> None:
+        project_name(project_key)  # raises where it could not be stored
+        self.store = store
+        self.project_key = project_key
+
+    async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
+        await self.store.append(self._bound(key), entries)
+
+    async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
+        return await self.store.load(self._bound(key))
+
+    async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
+        return await self.store.list_sessions(self.project_key)
+
+    async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
+        return await self.store.list_session_summaries(self.project_key)
+
+    async def delete(self, key: SessionKey) -> None:
+        await self.store.delete(self._bound(key))
+
+    async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
+        return await self.store.list_subkeys({**key, "project_key": self.project_key})
+
+    def _bound(self, key: SessionKey) -> SessionKey:
+        return {**key, "project_key": self.project_key}
+
+
+def _unique(entries: Iterator[Entry]) -> Iterator[Entry]:
+    """Each uuid once, the first time: a file from elsewhere may have duplicates."""
+    seen = set[int]()  # hashes, of 64 random bits: a quarter of the memory of the strings
+    for entry in entries:
+        uuid = entry.get("uuid")
+        if isinstance(uuid, str) and uuid:
+            mark = hash(uuid)
+            if mark in seen:
+                continue
+            seen.add(mark)
+        yield entry
+
+
+async def _in_thread(function: Callable[..., T], *args: Any) -> T:
+    # Not abandoned when cancelled: an append that outlived its caller would land late.
+    return await anyio.to_thread.run_sync(function, *args)

@@ -1,0 +1,255 @@
+"""Tasks: which there are, and what happened in each.
+
+::
+
+    .smartwriter/tasks.jsonl                  one line per change of a task, last one wins
+    .smartwriter/turns/<task>/<draft>.jsonl   one line per change of a turn, last one wins
+
+    {"type":"task","timestamp":"2026-…","id":"k7mq","title":"渡口","current":"main","drafts":{…},…}
+    {"type":"turn","timestamp":"2026-…","number":1,"uuid":"5f0c…","prompt":"…","state":"finished",…}
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import unicodedata
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from smartwriter import journal
+from smartwriter.damage import Damage, Entry
+from smartwriter.errors import AlreadyExists, DraftNotFound, Invalid, TaskAmbiguous, TaskNotFound
+from smartwriter.memory import normal
+from smartwriter.names import readable_name
+from smartwriter.tasks import MAIN, Draft, Origin, Task, Turn, Value, now
+
+_LETTERS = "bcdfghjkmnpqrstvwxz"  # no vowels, so no words; nothing that looks like a digit
+_ID_CHARACTERS = _LETTERS + "23456789"
+_DRAFT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+
+V = TypeVar("V", bound=Value)
+
+
+class TaskManager:
+    """The tasks of a workspace. All calls block; any number of processes may use it at once."""
+
+    def __init__(self, root: Path) -> None:
+        """:param root: the workspace's ``.smartwriter`` folder."""
+        self._root = root
+        self._journal = journal.Journal(root / "tasks.jsonl")
+
+    # Tasks -----------------------------------------------------------------------------------
+
+    def all(self) -> list[Task]:
+        """Every task, oldest first."""
+        return list(_latest(Task, self._read().entries, "id").values())
+
+    def damage(self) -> list[Damage]:
+        """The stretches of ``tasks.jsonl`` that could not be read."""
+        return self._read().damage
+
+    def find(self, wanted: str) -> Task:
+        """A task by its id, its title, or a unique prefix of either, in any script and case.
+
+        :raises TaskNotFound, TaskAmbiguous:
+        """
+        return _only(wanted, _fitting(self.all(), wanted)[1])
+
+    def resolve(self, address: str) -> tuple[Task, Draft]:
+        """The task and draft of an address, ``task@draft`` or ``task`` for its current draft.
+
+        A title may hold an ``@``: what fits exactly goes before what fits as a prefix.
+
+        :raises TaskNotFound, TaskAmbiguous, DraftNotFound:
+        """
+        tasks = self.all()
+        fit, found = _fitting(tasks, address)
+        wanted, at, name = address.rpartition("@")
+        if at and (before_at := _fitting(tasks, wanted))[0] > fit:
+            task = _only(wanted, before_at[1])
+            return task, self.draft(task, name or task.current)
+        task = _only(address, found)
+        return task, self.draft(task, task.current)
+
+    def draft(self, task: Task, name: str) -> Draft:
+        """:raises DraftNotFound: also for a dropped one."""
+        draft = task.drafts.get(name)
+        if draft is None or draft.dropped:
+            raise DraftNotFound(task.id, name, task.live_drafts)
+        return draft
+
+    def create(
+        self, title: str, collection: str, project_key: str, taken: frozenset[str] = frozenset()
+    ) -> Task:
+        """Start a task with its main draft.
+
+        :param taken: names that its folder must not have: those of folders that are there already.
+        :raises Invalid: for an empty title.
+        """
+        title = normal(title).strip()
+        if not title:
+            raise Invalid("A task needs a title.")
+        with self._journal.locked() as transaction:
+            tasks = self.all()
+            folders = {task.folder for task in tasks if normal(task.collection) == normal(collection)}
+            task = Task(
+                id=_new_id({task.id for task in tasks}),
+                title=title,
+                collection=collection,
+                project_key=project_key,
+                folder=readable_name(title, taken | folders),
+                drafts={MAIN: Draft(name=MAIN, session_id=str(uuid.uuid4()))},
+            )
+            transaction.append([_line(task)])
+        return task
+
+    def update(self, id: str, change: Callable[[Task], Task]) -> Task:
+        """Change a task as it is now. :raises TaskNotFound:"""
+        with self._journal.locked() as transaction:
+            entries = self._read().entries
+            task = _latest(Task, entries, "id").get(id)
+            if task is None:
+                raise TaskNotFound(id)
+            changed = change(task)
+            transaction.append([_over(_lines(Task, entries, "id")[id], _line(changed))])
+        return changed
+
+    def add_draft(self, id: str, name: str | None, session_id: str, origin: Origin) -> Draft:
+        """Record a fork. :raises AlreadyExists, Invalid: for its name, also of a dropped draft."""
+
+        def add(task: Task) -> Task:
+            free = free_draft_name(task, name)
+            return task.with_draft(Draft(name=free, session_id=session_id, origin=origin))
+
+        return list(self.update(id, add).drafts.values())[-1]
+
+    def adopt(self, id: str, name: str) -> Task:
+        """Make a draft the task's current one. :raises DraftNotFound:"""
+        return self.update(id, lambda task: task.model_copy(update={"current": self.draft(task, name).name}))
+
+    def drop(self, id: str, name: str) -> Task:
+        """Put a draft away. :raises DraftNotFound: :raises Invalid: for the current one."""
+
+        def put_away(task: Task) -> Task:
+            draft = self.draft(task, name)
+            if name == task.current:
+                raise Invalid(f"{name} is the current draft of {task.id}; adopt another one first.")
+            return task.with_draft(draft.model_copy(update={"dropped": True}))
+
+        return self.update(id, put_away)
+
+    # Turns -----------------------------------------------------------------------------------
+
+    def turns(self, task: Task, draft: str) -> list[Turn]:
+        """The turns of a draft, in order, those it inherited included."""
+        try:
+            entries = self._turns(task, draft).read().entries
+        except FileNotFoundError:
+            return []
+        return sorted(_latest(Turn, entries, "uuid").values(), key=lambda turn: turn.number)
+
+    def record(self, task: Task, draft: str, turns: Sequence[Turn]) -> None:
+        """Append the present state of turns."""
+        self._turns(task, draft).append([_line(turn) for turn in turns])
+
+    def _turns(self, task: Task, draft: str) -> journal.Journal:
+        return journal.Journal(self._root / "turns" / task.id / f"{draft}.jsonl")
+
+    def _read(self) -> journal.Contents:
+        try:
+            return self._journal.read()
+        except FileNotFoundError:
+            return journal.Contents([], [], 0)
+
+
+def free_draft_name(task: Task, wanted: str | None) -> str:
+    """A name for a new draft: the wanted one, or ``draft-2``, ``draft-3``, …
+
+    :raises AlreadyExists: :raises Invalid: unless it is lower-case letters, digits and hyphens.
+    """
+    if wanted is None:
+        number = len(task.drafts) + 1
+        while f"draft-{number}" in task.drafts:
+            number += 1
+        return f"draft-{number}"
+    if not _DRAFT_NAME.fullmatch(wanted):
+        raise Invalid(f"{wanted!r} cannot name a draft: use lower-case letters, digits and hyphens.")
+    if wanted in task.drafts:
+        raise AlreadyExists("draft", f"{task.id}@{wanted}")
+    return wanted
+
+
+def _line(value: Value) -> dict[str, Any]:
+    # type and timestamp mark it as a whole entry, should it ever have to be salvaged.
+    return {"type": _kind(type(value)), "timestamp": now().isoformat(), **value.model_dump(mode="json")}
+
+
+def _over(before: Entry, line: Entry) -> Entry:
+    """A task's new line, with the fields of a later version that the line before had."""
+    drafts = {name: {**before["drafts"].get(name, {}), **draft} for name, draft in line["drafts"].items()}
+    return {**before, **line, "drafts": drafts}
+
+
+def _latest(model: type[V], entries: list[Entry], key: str) -> dict[str, V]:
+    """The last state of each, in the order of their first lines."""
+    values = {}
+    for id, line in _lines(model, entries, key).items():
+        try:
+            values[id] = model.model_validate(line)
+        except ValidationError:  # of another program, or of a later version: left alone
+            continue
+    return values
+
+
+def _lines(model: type[Value], entries: list[Entry], key: str) -> dict[str, Entry]:
+    kind = _kind(model)
+    return {
+        entry[key]: entry
+        for entry in entries
+        if entry.get("type") == kind and isinstance(entry.get(key), str)
+    }
+
+
+def _kind(model: type[Value]) -> str:
+    return model.__name__.lower()
+
+
+def _fitting(tasks: list[Task], wanted: str) -> tuple[int, list[Task]]:
+    """The tasks that fit best, and how: 2 exactly, 1 as a prefix, 0 not at all."""
+    key = _folded(wanted)
+    tests: list[tuple[int, Callable[[Task], bool]]] = [
+        (2, lambda task: task.id == key),
+        (2, lambda task: _folded(task.title) == key),
+        (1, lambda task: task.id.startswith(key) or _folded(task.title).startswith(key)),
+    ]
+    for fit, test in tests if key else ():
+        if found := [task for task in tasks if test(task)]:
+            return fit, found
+    return 0, []
+
+
+def _only(wanted: str, found: list[Task]) -> Task:
+    if not found:
+        raise TaskNotFound(wanted)
+    if len(found) > 1:
+        raise TaskAmbiguous(wanted, [(task.id, task.title) for task in found])
+    return found[0]
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFC", text).strip().casefold()
+
+
+def _new_id(taken: set[str]) -> str:
+    length = 4
+    while True:
+        for _ in range(20):
+            id = secrets.choice(_LETTERS) + "".join(secrets.choice(_ID_CHARACTERS) for _ in range(length - 1))
+            if id not in taken:
+                return id
+        length += 1

@@ -1,0 +1,128 @@
+"""The values that a workspace is made of: tasks, drafts, turns and revisions.
+
+Frozen models without I/O. A change makes a new value, which the disk layer appends as a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from enum import Enum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MAIN = "main"
+UNFILED = "unfiled"
+"""The collection of tasks that were given none."""
+
+
+def now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+class Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Origin(Value):
+    """Where a fork started."""
+
+    draft: str
+    turn: int
+    """The last turn that it shares; 0 for none."""
+
+
+class Draft(Value):
+    """One line of development of a task: a session and a text."""
+
+    name: str
+    session_id: str
+    """Chosen by us, and recorded before the first token."""
+    origin: Origin | None = None
+    created_at: datetime = Field(default_factory=now)
+    dropped: bool = False
+
+
+class Task(Value):
+    """One article being written."""
+
+    id: str
+    """Short, ASCII, easy to type."""
+    title: str
+    collection: str
+    project_key: str
+    """Under which its sessions are stored, for life, whatever happens to names and folders."""
+    folder: str
+    """The title as it names files, fixed at creation."""
+    created_at: datetime = Field(default_factory=now)
+    current: str = MAIN
+    drafts: Mapping[str, Draft]
+
+    def address(self, draft: str) -> str:
+        return f"{self.id}@{draft}"
+
+    @property
+    def live_drafts(self) -> list[str]:
+        return [name for name, draft in self.drafts.items() if not draft.dropped]
+
+    def with_draft(self, draft: Draft) -> Task:
+        return self.model_copy(update={"drafts": {**self.drafts, draft.name: draft}})
+
+
+class TurnState(str, Enum):
+    running = "running"
+    """Started; or, when nothing writes the draft any more, cut off."""
+    finished = "finished"
+    failed = "failed"
+    """Ended without its answer; ``detail`` says why."""
+    interrupted = "interrupted"
+    """Its process died in it; what had been stored by then is in the transcript."""
+
+
+class Usage(Value):
+    """Of one turn."""
+
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    """Read from or written to the prompt cache; not in ``input_tokens``."""
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    duration_ms: int = 0
+
+
+class Turn(Value):
+    """One prompt and all that happens until its result."""
+
+    number: int
+    """From 1 within its draft; a fork starts with the numbers it shares."""
+    uuid: str
+    """Of the prompt's transcript entry, known before the turn starts."""
+    session_id: str
+    prompt: str
+    state: TurnState
+    started_at: datetime = Field(default_factory=now)
+    ended_at: datetime | None = None
+    detail: str = ""
+    memory: Mapping[str, str] = Field(default_factory=dict)
+    """The sha256 of each memory file that the turn had, by name."""
+    usage: Usage = Usage()
+    model: str = ""
+    inherited: bool = False
+    """It was written in the draft that this one was forked from."""
+
+
+Author = Literal["model", "writer", "fork"]
+
+
+class Revision(Value):
+    """One version of a draft's text."""
+
+    number: int
+    """From 1 within its draft."""
+    author: Author
+    turn: int
+    """During which turn, or since the one before, it was written."""
+    at: datetime = Field(default_factory=now)
+    sha256: str
+    text: str
