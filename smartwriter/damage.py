@@ -49,11 +49,12 @@ def salvage(
     position = gap = offset = 0
     while position < end:
         found = _entry_at(text, position, end, first=position == gap)
-        if found == end:
-            found = _linked_entry(text, gap, end, entries[-1] if entries else before, after)
         if isinstance(found, int):
-            position = found
-            continue
+            linked = _linked_entry(text, position, found, entries[-1] if entries else before, after)
+            if linked is None:
+                position = found
+                continue
+            found = linked
         entry, start, stop = found
         if start > gap:
             damage.append(Damage(offset, _bytes(text[gap:start])))
@@ -140,26 +141,45 @@ def _next_brace(text: str, position: int, error: int, end: int) -> int:
     return end if after < 0 else after
 
 
-def _linked_entry(text: str, gap: int, end: int, before: Entry | None, after: Entry | None) -> _Found | int:
-    """An entry in the place of a value of a torn head, known by its links; else ``end``."""
-    parents = {before.get("uuid") if before else None, _head_uuid(text, gap, end)} - {None}
-    child_of = after.get("parentUuid") if after else None
-    for start in _objects_with_uuid(text, gap + 1, end):
-        try:
-            value, stop = _decode_at(text, start)
-        except (ValueError, RecursionError):
-            continue
+def _linked_entry(
+    text: str, head: int, stop: int, before: Entry | None, after: Entry | None
+) -> _Found | None:
+    """An entry in the place of a value of the torn object at ``head``, known by its links.
+
+    It ends at ``stop``, where the next entry or the end is.
+    """
+    starts = list(_objects_with_uuid(text, head + 1, stop))
+    if not starts:
+        return None
+    own = _own_uuid(text, head, stop)
+    follower = _object_at(text, stop) or after
+    parents = _names(own, before and before.get("uuid"))
+    uuids = _names(own, follower and follower.get("parentUuid"))
+    for start in starts:
+        value = _object_at(text, start, stop)
         if (
-            stop <= end
-            and _stands_alone(text, value, start, stop, end, first=False)
-            and (value.get("parentUuid") in parents or value.get("uuid") == child_of is not None)
+            value is not None
+            and _stands_alone(text, value, start, stop, stop, first=False)
+            and (value.get("parentUuid") in parents or value.get("uuid") in uuids)
         ):
             return value, start, stop
-    return end
+    return None
 
 
-def _head_uuid(text: str, start: int, end: int) -> str | None:
-    """The torn head's own uuid, not that of something nested in it."""
+def _names(*values: object) -> list[str]:
+    return [value for value in values if isinstance(value, str)]
+
+
+def _object_at(text: str, start: int, stop: int | None = None) -> Entry | None:
+    try:
+        value, end = _decode_at(text, start)
+    except (ValueError, RecursionError):
+        return None
+    return value if type(value) is dict and stop in (None, end) else None
+
+
+def _own_uuid(text: str, start: int, end: int) -> str | None:
+    """The uuid of the torn object that starts here, not that of something nested in it."""
     depth = 0
     for token in _TOKEN.finditer(text, start, end):
         if token[1] is not None and depth == 1:

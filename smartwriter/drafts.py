@@ -19,7 +19,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from smartwriter import journal
+import smartwriter.journal as journal
 from smartwriter.damage import Entry
 from smartwriter.errors import Invalid
 from smartwriter.tasks import Author, Revision, now

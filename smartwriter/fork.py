@@ -6,7 +6,7 @@ import uuid
 
 from anyio.to_thread import run_sync
 
-from smartwriter import journal
+import smartwriter.journal as journal
 from smartwriter.agent.claude import fork_transcript
 from smartwriter.errors import SessionMissing, TurnNotFound
 from smartwriter.lease import Lease

@@ -16,7 +16,7 @@ from types import TracebackType
 
 import portalocker
 
-from smartwriter import journal
+import smartwriter.journal as journal
 from smartwriter.errors import DraftBusy
 from smartwriter.tasks import now
 

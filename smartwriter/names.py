@@ -64,11 +64,11 @@ def original(plain: str) -> str:
 def readable_name(title: str, taken: frozenset[str] = frozenset()) -> str:
     """A title as a file name that people can read, unlike all ``taken`` ones in any case."""
     name = unicodedata.normalize("NFC", title)
-    name = re.sub(r'[\x00-\x1f\x7f/\\:*?"<>|]+', " ", name)
+    name = re.sub('[\x00-\x1f\x7f/\\\\:*?"<>|\ud800-\udfff]+', " ", name)
     name = re.sub(r"\s+", " ", name).strip(" .")
     name = _cut(name, MAX_NAME_BYTES - 4).rstrip(" .") or "untitled"
     if _DEVICE.fullmatch(name):
-        name = f"{name}_"
+        name = f"_{name}"  # not behind it: "con.txt_" is still the device
     lower = {other.casefold() for other in taken}
     candidate, number = name, 1
     while candidate.casefold() in lower:
@@ -103,4 +103,4 @@ def _plain(name: str) -> str:
 
 
 def _cut(text: str, max_bytes: int) -> str:
-    return text.encode("utf-8", "replace")[:max_bytes].decode("utf-8", "ignore")
+    return text.encode()[:max_bytes].decode("utf-8", "ignore")

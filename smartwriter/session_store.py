@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import anyio.to_thread
 
-from smartwriter import journal
+import smartwriter.journal as journal
 from smartwriter.damage import Damage, Entry
 from smartwriter.names import original, project_name, session_name
 from smartwriter.summaries import Summaries, transcripts

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from smartwriter import journal
+import smartwriter.journal as journal
 from smartwriter.damage import Entry
 from smartwriter.errors import JournalError
 from smartwriter.names import original

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from smartwriter import journal
+import smartwriter.journal as journal
 from smartwriter.damage import Damage, Entry
 from smartwriter.errors import AlreadyExists, DraftNotFound, Invalid, TaskAmbiguous, TaskNotFound
 from smartwriter.memory import normal
@@ -31,6 +31,7 @@ from smartwriter.tasks import MAIN, Draft, Origin, Task, Turn, Value, now
 _LETTERS = "bcdfghjkmnpqrstvwxz"  # no vowels, so no words; nothing that looks like a digit
 _ID_CHARACTERS = _LETTERS + "23456789"
 _DRAFT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")  # a title is one line, on a screen and in a prompt
 
 V = TypeVar("V", bound=Value)
 
@@ -91,7 +92,7 @@ class TaskManager:
         :param taken: names that its folder must not have: those of folders that are there already.
         :raises Invalid: for an empty title.
         """
-        title = normal(title).strip()
+        title = _CONTROL.sub(" ", normal(title)).strip()
         if not title:
             raise Invalid("A task needs a title.")
         with self._journal.locked() as transaction:
@@ -134,14 +135,14 @@ class TaskManager:
 
     def drop(self, id: str, name: str) -> Task:
         """Put a draft away. :raises DraftNotFound: :raises Invalid: for the current one."""
+        return self.update(id, lambda task: self.without(task, name))
 
-        def put_away(task: Task) -> Task:
-            draft = self.draft(task, name)
-            if name == task.current:
-                raise Invalid(f"{name} is the current draft of {task.id}; adopt another one first.")
-            return task.with_draft(draft.model_copy(update={"dropped": True}))
-
-        return self.update(id, put_away)
+    def without(self, task: Task, name: str) -> Task:
+        """What :meth:`drop` makes of a task, as far as it may be dropped."""
+        draft = self.draft(task, name)
+        if name == task.current:
+            raise Invalid(f"{name} is the current draft of {task.id}; adopt another one first.")
+        return task.with_draft(draft.model_copy(update={"dropped": True}))
 
     # Turns -----------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from smartwriter import journal
+import smartwriter.journal as journal
 from smartwriter.damage import Entry
 
 _CHAINED = frozenset({"user", "assistant", "attachment", "system", "progress"})
@@ -23,6 +23,8 @@ class Message:
     text: str
     tools: tuple[str, ...]
     """Names of the tools that it used."""
+    gap: bool = False
+    """Something is missing before it: an entry that it goes back to is not in the file."""
 
 
 @dataclass(frozen=True)
@@ -50,19 +52,23 @@ class Transcript:
 
 
 def messages(entries: Iterable[Entry]) -> list[Message]:
-    """The conversation, as a writer would read it: no tool results, no service entries."""
+    """The conversation, as a writer would read it: no tool results, no service entries.
+
+    As the SDK's own reader, it goes back from the last thing said from parent to parent, so that
+    a line of the conversation that was abandoned is not shown. Unlike it, it gets past entries
+    that are missing, parents that lead in a circle, and compactions.
+    """
+    chain, broken = _line_of_conversation(_in_chain(entries))
     found: list[Message] = []
-    seen = set[str]()  # a file from elsewhere may have the same entry twice
-    for entry in entries:
-        if entry.get("type") not in ("user", "assistant") or _is_service(entry):
+    gap = False
+    for entry in chain:
+        gap = gap or entry["uuid"] in broken
+        if entry["type"] not in ("user", "assistant") or _is_service(entry):
             continue
-        if isinstance(uuid := entry.get("uuid"), str):
-            if uuid in seen:
-                continue
-            seen.add(uuid)
         text, tools = _content(entry.get("message"))
         if text.strip() or tools:
-            found.append(Message(str(entry["type"]), str(entry.get("uuid", "")), text, tools))
+            found.append(Message(entry["type"], entry["uuid"], text, tools, gap))
+            gap = False
     return found
 
 
@@ -89,6 +95,138 @@ def forked_uuids(entries: Iterable[Entry]) -> dict[str, str]:
             case {"uuid": str(uuid), "forkedFrom": {"messageUuid": str(origin)}}:
                 found[origin] = uuid
     return found
+
+
+# The line of a conversation -------------------------------------------------------------------
+
+
+def _in_chain(entries: Iterable[Entry]) -> dict[str, Entry]:
+    """The entries that have a place in the conversation, each once, by uuid in file order."""
+    found: dict[str, Entry] = {}
+    for entry in entries:
+        uuid = entry.get("uuid")
+        if isinstance(uuid, str) and uuid and entry.get("type") in _CHAINED:
+            found.setdefault(uuid, entry)
+    return found
+
+
+def _line_of_conversation(entries: dict[str, Entry]) -> tuple[list[Entry], set[str]]:
+    """The entries from the first to the last thing said, and which of them follow a gap."""
+    parents, broken = _parents(entries)
+    leaf = _last_said(entries, parents)
+    line: list[Entry] = []
+    while leaf is not None:
+        line.append(entries[leaf])
+        leaf = parents[leaf]
+    line.reverse()
+    return _with_parallel_calls(line, entries), broken
+
+
+def _parents(entries: dict[str, Entry]) -> tuple[dict[str, str | None], set[str]]:
+    """The parent of each entry, without circles. One that is missing or leads in a circle is
+    replaced by the entry before it in the file; those entries are the second result."""
+    forest = _Forest(entries)
+    broken: set[str] = set()
+    placed: set[str] = set()
+    later: list[tuple[str, str]] = []  # links to what comes later: shuffled lines, or a circle
+    for uuid, entry in entries.items():
+        # A compaction starts a new chain, and remembers where the old one ended.
+        parent = entry.get("parentUuid") or entry.get("logicalParentUuid")
+        placed.add(uuid)
+        if not parent:
+            continue
+        if not isinstance(parent, str) or parent not in entries:
+            broken.add(uuid)
+        elif parent in placed and parent != uuid:
+            forest.link(uuid, parent)
+        else:
+            later.append((uuid, parent))
+    broken.update(uuid for uuid, parent in later if not forest.link(uuid, parent))
+    before: dict[bool, str] = {}  # in the main line, and in side lines
+    for uuid, entry in entries.items():
+        side = bool(entry.get("isSidechain"))
+        if uuid in broken and side in before:
+            forest.link(uuid, before[side])
+        before[side] = uuid
+    return forest.parents, broken
+
+
+class _Forest:
+    """Entries and their parents, kept free of circles."""
+
+    def __init__(self, uuids: Iterable[str]) -> None:
+        self.parents: dict[str, str | None] = dict.fromkeys(uuids)
+        self._up: dict[str, str] = {uuid: uuid for uuid in self.parents}  # shortcuts to the first
+
+    def link(self, uuid: str, parent: str) -> bool:
+        """Give an entry its parent, unless that would close a circle."""
+        if self._first(parent) == uuid:
+            return False
+        self.parents[uuid] = self._up[uuid] = parent
+        return True
+
+    def _first(self, uuid: str) -> str:
+        first = uuid
+        while self._up[first] != first:
+            first = self._up[first]
+        while self._up[uuid] != first:  # the next search takes one step
+            self._up[uuid], uuid = first, self._up[uuid]
+        return first
+
+
+def _last_said(entries: dict[str, Entry], parents: dict[str, str | None]) -> str | None:
+    """Where the conversation stands: of the ends of all its lines, the last one in the file."""
+    followed = set(parents.values())
+    ends: set[str] = set()
+    seen: set[str] = set()
+    for end in entries:
+        uuid: str | None = None if end in followed else end
+        # Behind the last thing said there may be service entries that hang on it.
+        while uuid is not None and uuid not in seen:
+            seen.add(uuid)
+            if _is_said(entries[uuid]):
+                ends.add(uuid)
+                break
+            uuid = parents[uuid]
+    return next((uuid for uuid in reversed(entries) if uuid in ends), None)
+
+
+def _is_said(entry: Entry) -> bool:
+    return entry["type"] in ("user", "assistant") and not any(
+        entry.get(mark) for mark in ("isSidechain", "teamName", "isMeta")
+    )
+
+
+def _with_parallel_calls(line: list[Entry], entries: dict[str, Entry]) -> list[Entry]:
+    """Put back the calls of an answer that made several at once.
+
+    The CLI writes each as an entry of its own, and going from parent to parent meets only those
+    before the one whose result the conversation went on from.
+    """
+    on_line = {entry["uuid"] for entry in line}
+    missing: dict[str, list[Entry]] = {}
+    for uuid, entry in entries.items():
+        if uuid not in on_line and (answer := _answer(entry)):
+            missing.setdefault(answer, []).append(entry)
+    if not missing:
+        return line
+    last = {answer: entry["uuid"] for entry in line if (answer := _answer(entry))}
+    whole: list[Entry] = []
+    for entry in line:
+        whole.append(entry)
+        answer = _answer(entry)
+        if answer and last[answer] == entry["uuid"]:
+            whole += missing.get(answer, [])
+    return whole
+
+
+def _answer(entry: Entry) -> str | None:
+    """The id that all entries of one answer of the model share."""
+    message = entry.get("message")
+    if entry.get("type") != "assistant" or not isinstance(message, dict):
+        return None
+    id = message.get("id")
+    return id if isinstance(id, str) and id else None
 
 
 def _is_service(entry: Entry) -> bool:

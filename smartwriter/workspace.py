@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from smartwriter import journal
+import smartwriter.journal as journal
 from smartwriter.drafts import DraftText
 from smartwriter.errors import AlreadyExists, CollectionNotFound, Invalid, NotAWorkspace
 from smartwriter.lease import Lease

@@ -71,7 +71,6 @@ def cli() -> None:
             stream.reconfigure(errors="replace")
     if sys.getfilesystemencoding() == "ascii":
         # LC_ALL=C with PYTHONUTF8=0: no Chinese title could name a file, and arguments are garbled.
-        sys.stdout.flush()
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
 
 

@@ -81,6 +81,8 @@ def show_command(workspace: Workspace, address: str, json_: bool) -> None:
     numbers = {turn.uuid: turn.number for turn in turns}
     click.secho(f"{task.title}  {task.address(draft.name)}", bold=True)
     for message in said:
+        if message.gap:
+            click.secho("\n[… something that was said here is missing from the file …]", fg="yellow")
         if message.role == "user":
             number = numbers.get(message.uuid)
             label = f"turn {number}" if number else "you"
@@ -140,6 +142,7 @@ def adopt_command(workspace: Workspace, address: str) -> None:
 def drop_command(workspace: Workspace, address: str) -> None:
     """Put a draft away. Its text goes to the trash; nothing is deleted."""
     task, draft = workspace.tasks.resolve(address)
+    workspace.tasks.without(task, draft.name)  # where it may not be dropped, nothing is locked
     with workspace.lease(task, draft.name):  # not under a process that is writing it
         workspace.tasks.drop(task.id, draft.name)
         workspace.text(task, draft.name).put_away()

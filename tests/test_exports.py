@@ -1,0 +1,52 @@
+"""The front door."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import smartwriter
+
+
+def test_all_names_are_there() -> None:
+    """Everything that ``__all__`` promises can be imported, and it is sorted."""
+    assert list(smartwriter.__all__) == sorted(smartwriter.__all__)
+    for name in smartwriter.__all__:
+        assert getattr(smartwriter, name).__name__ == name
+
+
+def test_importing_it_loads_nothing_heavy() -> None:
+    """``import smartwriter`` loads neither the SDK nor pydantic's models nor rich."""
+    heavy = ["claude_agent_sdk", "pydantic", "rich"]
+    code = f"import sys, smartwriter; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_layers_import_only_downwards() -> None:
+    """A module imports its own layer and those below, never the package root, and nothing but
+    ``agent/claude.py`` imports the SDK when it is loaded."""
+    layers = [
+        {"errors", "tasks", "events", "names", "damage"},
+        {"journal", "summaries", "session_store", "memory", "task_manager", "drafts", "lease"}
+        | {"transcript", "workspace", "doctor"},
+        {"agent", "engine", "fork"},
+        {"cli", "__main__"},
+    ]
+    package = Path(smartwriter.__file__).parent
+    for path in package.rglob("*.py"):
+        module = path.relative_to(package).with_suffix("").parts[0]
+        if module == "__init__":
+            continue
+        (level,) = [number for number, layer in enumerate(layers) if module in layer]
+        for line in path.read_text().splitlines():
+            words = line.split()
+            if words[:1] not in (["from"], ["import"]) or line.startswith(" "):
+                continue
+            assert words[1] != "smartwriter", path
+            if words[1] == "claude_agent_sdk":
+                assert path.name == "claude.py", path
+            if words[1].startswith("smartwriter."):
+                imported = words[1].split(".")[1]
+                assert any(imported in layer for layer in layers[: level + 1]), f"{path}: {line}"
