@@ -47,12 +47,13 @@ def salvage(
     entries: list[Entry] = []
     damage: list[Damage] = []
     position = gap = offset = 0
+    certain = True  # that what starts here is nested in nothing
     while position < end:
-        found = _entry_at(text, position, end, first=position == gap)
-        if isinstance(found, int):
-            linked = _linked_entry(text, position, found, entries[-1] if entries else before, after)
+        found = _entry_at(text, position, end, first=position == gap, certain=certain)
+        if isinstance(found, _Next):
+            linked = _linked_entry(text, position, found[0], entries[-1] if entries else before, after)
             if linked is None:
-                position = found
+                position, certain = found
                 continue
             found = linked
         entry, start, stop = found
@@ -60,7 +61,8 @@ def salvage(
             damage.append(Damage(offset, _bytes(text[gap:start])))
         entries.append(entry)
         offset += _bytes(text[gap:stop])
-        position = gap = stop
+        position, certain = stop, True
+        gap = stop
     if text[gap:].strip(" \t\r"):
         damage.append(Damage(offset, _bytes(text[gap:])))
     return entries, damage
@@ -69,17 +71,26 @@ def salvage(
 _Found = tuple[Entry, int, int]  # the entry, where it starts, where it stops
 
 
-def _entry_at(text: str, position: int, end: int, *, first: bool) -> _Found | int:
-    """The entry that starts here; else where to look next; ``end`` where the rest is torn."""
+class _Next(NamedTuple):
+    """Where to look next; the end of the line where the rest of it is torn."""
+
+    position: int
+    certain: bool
+    """The parser expected no object here."""
+
+
+def _entry_at(text: str, position: int, end: int, *, first: bool, certain: bool) -> _Found | _Next:
+    """The entry that starts here; else where to look next."""
     try:
         value, stop = _decode_at(text, position)
     except json.JSONDecodeError as e:
         # An unterminated string is no error: the line just ends inside it.
         error = end if e.msg.startswith("Unterminated") else min(position + e.pos, end)
     except (ValueError, RecursionError):
-        return end
+        return _Next(end, True)
     else:
-        if stop <= end and _stands_alone(text, value, position, stop, end, first=first):
+        free = certain or not text[:position][-2:].rstrip().endswith((":", ",", "["))
+        if free and stop <= end and _stands_alone(text, value, position, stop, end, first=first):
             return value, position, stop
         error = max(stop, position + 1)
     return _next_brace(text, position, error, end)
@@ -114,9 +125,9 @@ def _decode_at(text: str, position: int) -> tuple[Any, int]:
 def _stands_alone(text: str, value: Any, start: int, stop: int, end: int, *, first: bool) -> bool:
     if type(value) is not dict or _INVALID_UTF8.search(text, start, stop):
         return False
-    if first:  # nothing is before it, so it is nested in nothing; what follows may be anything
-        return stop == end or text[stop] not in ',:"]}'
-    return (stop == end or text[stop] == "{") and _is_marked(value)
+    # What goes on as behind a nested object shows that the start of the line was lost. At a start
+    # that was not lost nothing is nested, so no marks of an entry are needed there.
+    return (stop == end or text[stop] not in ',:"]}') and (first or _is_marked(value))
 
 
 _INVALID_UTF8 = re.compile("[\udc80-\udcff]")
@@ -129,25 +140,29 @@ def _is_marked(value: Entry) -> bool:
 _MARKS = frozenset({"uuid", "sessionId", "timestamp", "leafUuid"})
 
 
-def _next_brace(text: str, position: int, error: int, end: int) -> int:
+def _next_brace(text: str, position: int, error: int, end: int) -> _Next:
     # The parser notices a glued entry right after its first quote, so its brace is just before
-    # the error; or after it, when the torn head ended in half an escape or half a literal.
+    # the error; or after it, when the torn head ended in half an escape or half a literal. In the
+    # place of a value, behind the error, it may be nested in what was not parsed.
     if error >= end:
-        return end
+        return _Next(end, True)
     before = text.rfind("{", max(position + 1, error - 2), error + 1)
     if before >= 0:
-        return before
+        return _Next(before, True)
     after = text.find("{", max(error, position + 1), end)
-    return end if after < 0 else after
+    return _Next(end if after < 0 else after, False)
 
 
 def _linked_entry(
     text: str, head: int, stop: int, before: Entry | None, after: Entry | None
 ) -> _Found | None:
-    """An entry in the place of a value of the torn object at ``head``, known by its links.
+    """An entry known by its links: the object at ``head``, which looks as if it were nested.
 
-    It ends at ``stop``, where the next entry or the end is.
+    Or, where that one is torn, one in the place of a value of it. It ends at ``stop``, where the
+    next entry or the end is.
     """
+    if found := _linked_at(text, head, before, after):
+        return found
     starts = list(_objects_with_uuid(text, head + 1, stop))
     if not starts:
         return None
@@ -164,6 +179,19 @@ def _linked_entry(
         ):
             return value, start, stop
     return None
+
+
+def _linked_at(text: str, start: int, before: Entry | None, after: Entry | None) -> _Found | None:
+    try:
+        value, stop = _decode_at(text, start)
+    except (ValueError, RecursionError):
+        return None
+    if type(value) is not dict or not _is_marked(value) or _INVALID_UTF8.search(text, start, stop):
+        return None
+    parents = _names(before and before.get("uuid"))
+    uuids = _names(after and after.get("parentUuid"))
+    linked = value.get("parentUuid") in parents or value.get("uuid") in uuids
+    return (value, start, stop) if linked else None
 
 
 def _names(*values: object) -> list[str]:

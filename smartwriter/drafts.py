@@ -129,7 +129,7 @@ class DraftText:
 
 def _next_revision(revisions: list[Revision], text: str, author: Author, turn: int) -> Revision:
     number = revisions[-1].number + 1 if revisions else 1
-    return Revision(number=number, author=author, turn=turn, sha256=_sha256(text), text=text)
+    return Revision(number=number, author=author, turn=turn, sha256=sha256_of(text), text=text)
 
 
 def _line(revision: Revision) -> Entry:
@@ -152,5 +152,6 @@ def _check(text: str) -> None:
         raise Invalid("The text is longer than 1 MB.")
 
 
-def _sha256(text: str) -> str:
+def sha256_of(text: str) -> str:
+    """As revisions record it."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

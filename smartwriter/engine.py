@@ -138,19 +138,22 @@ class Engine:
 
     @asynccontextmanager
     async def _writer(self, task: Task, draft: Draft) -> AsyncIterator[_DraftWriter]:
+        await run_sync(lambda: self._draft_writer(task, draft).check())  # what is refused leaves no lock file
         lease = self._workspace.lease(task, draft.name)
         await run_sync(lease.acquire)
         try:
             # Read again under the lease: another process may have changed it until now.
             task = await run_sync(self._workspace.tasks.find, task.id)
-            draft = self._workspace.tasks.draft(task, draft.name)
-            writer = await run_sync(_DraftWriter, self._workspace, self._agent, task, draft, self._publish)
+            writer = await run_sync(self._draft_writer, task, self._workspace.tasks.draft(task, draft.name))
             try:
                 yield writer
             finally:
                 await writer.hang_up()
         finally:
             lease.release()
+
+    def _draft_writer(self, task: Task, draft: Draft) -> _DraftWriter:
+        return _DraftWriter(self._workspace, self._agent, task, draft, self._publish)
 
 
 class SentPrompt:
@@ -194,6 +197,10 @@ class _DraftWriter:
         self._conversation: Conversation | None = None
         self._prompt = ""
         self._hang_up = AsyncExitStack()
+
+    def check(self) -> None:
+        """Whether it could take a turn. Blocking. :raises SessionMissing:"""
+        self._is_stored(self._workspace.tasks.turns(self._task, self._draft.name))
 
     async def take_turn(self, prompt: str) -> Turn:
         """One prompt to its result; how it ended is in the turn.
@@ -259,6 +266,7 @@ class _DraftWriter:
                 session_id=self._draft.session_id,
                 resume=resume,
                 system_prompt=prompt,
+                prompt_file=self._workspace.hidden / "live" / self._task.id / f"{self._draft.name}.prompt.md",
                 tools=self._tools.all(),
                 cwd=self._workspace.root,
             )

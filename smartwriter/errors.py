@@ -120,8 +120,7 @@ class SessionMissing(SmartWriterError, LookupError):
 
     def __init__(self, address: str, path: Path) -> None:
         super().__init__(
-            f"The transcript of {address} is missing: {path} should hold it. "
-            "Nothing was changed; put the file back to go on."
+            f"The transcript of {address} is missing; put {path} back to go on (nothing was changed)."
         )
         self.address, self.path = address, path
 

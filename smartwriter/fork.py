@@ -28,6 +28,7 @@ async def fork(
     :param at: the last turn to share, 0 for none; None: the last one that is finished.
     :raises TurnNotFound, SessionMissing, AlreadyExists, Invalid:
     """
+    await run_sync(_check, workspace, task, draft, at, name)  # what is refused leaves no lock file
     lease = Lease(workspace.hidden / "locks" / task.id / "fork", f"A fork of {task.id}")
     await run_sync(lease.acquire, _WAIT_S)
     try:
@@ -43,6 +44,15 @@ async def fork(
         return await run_sync(workspace.tasks.add_draft, task.id, name, session_id, origin)
     finally:
         lease.release()
+
+
+def _check(workspace: Workspace, task: Task, draft: Draft, at: int | None, name: str | None) -> None:
+    free_draft_name(task, name)
+    turns = workspace.tasks.turns(task, draft.name)
+    shared, _ = _split(task.address(draft.name), turns, at)
+    transcript = workspace.transcript(task, draft)
+    if shared and not transcript.has_entries():
+        raise SessionMissing(task.address(draft.name), transcript.path)
 
 
 def _split(address: str, turns: list[Turn], at: int | None) -> tuple[list[Turn], list[Turn]]:

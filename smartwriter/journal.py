@@ -33,7 +33,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import portalocker
 from pydantic_core import PydanticSerializationError, from_json, to_json
@@ -157,16 +157,17 @@ def read(path: Path) -> Contents:
 
 
 def stream(
-    path: Path, start: int = 0, on_damage: Callable[[Damage], None] | None = None
+    source: Path | BinaryIO, start: int = 0, on_damage: Callable[[Damage], None] | None = None
 ) -> Iterator[tuple[int, Entry]]:
     """Read a journal entry by entry, in the memory of one line.
 
     Yields each entry with the offset just after its line.
 
+    :param source: an open file stays open.
     :param start: offset of the start of a line.
     """
     before: Entry | None = None
-    for (offset, line), next_line in _with_next(stream_lines(path, start)):
+    for (offset, line), next_line in _with_next(stream_lines(source, start)):
         entries, damage = _read_line(offset, line, before, next_line)
         for entry in entries:
             yield offset + len(line) + 1, entry
@@ -176,9 +177,9 @@ def stream(
                 on_damage(stretch)
 
 
-def stream_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
+def stream_lines(source: Path | BinaryIO, start: int = 0) -> Iterator[tuple[int, bytes]]:
     """The lines of a file from an offset on, each with its own offset and without its LF."""
-    with open(path, "rb", buffering=0) as file:
+    with _opened(source) as file:
         file.seek(start)
         offset, pieces = start, list[bytes]()
         while block := file.read(_BLOCK_BYTES):
@@ -193,6 +194,12 @@ def stream_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
                 pieces.append(rest)
         if pieces:
             yield offset, b"".join(pieces)
+
+
+def _opened(source: Path | BinaryIO) -> contextlib.AbstractContextManager[BinaryIO]:
+    if isinstance(source, Path):
+        return open(source, "rb", buffering=0)
+    return contextlib.nullcontext(source)
 
 
 def _with_next(lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[tuple[int, bytes], bytes]]:
@@ -479,14 +486,14 @@ class Transaction:
 
 
 # The value is only looked at: torn within it, the next quote may open the key of another uuid.
-_UUID_FIELD = re.compile(rb'"uuid"\s*:\s*"(?=((?:[^"\\\n]|\\.)*)")')
+_UUID_FIELD = re.compile(rb'"uuid"\s*:\s*"(?=([^"\\\n]*(?:\\.[^"\\\n]*)*)")')
 
 
 def _blocks_of_lines(fd: int, start: int) -> Iterator[tuple[bytes, int]]:
     """Blocks that end with a line, and the offset after each; the last may end without LF."""
     rest = b""
     offset = start
-    while block := os.pread(fd, 8 * _BLOCK_BYTES, offset + len(rest)):
+    while block := os.pread(fd, max(_BLOCK_BYTES, len(rest)), offset + len(rest)):
         rest += block
         cut = rest.rfind(b"\n") + 1
         if cut:
@@ -558,6 +565,18 @@ def move(source: Path, target: Path) -> None:
     source.rename(target)
     sync_folder(target.parent)
     sync_folder(source.parent)
+
+
+def rewrite(path: Path, change: Callable[[list[Entry]], list[Entry]]) -> Path:
+    """Replace a journal by what becomes of its whole entries; returns where the old file was kept.
+
+    The only thing that ever changes old bytes, and only on a person's command.
+    """
+    with Journal(path).locked():
+        kept = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%dT%H%M%S')}-{secrets.token_hex(2)}")
+        os.link(path, kept)
+        write_document(path, b"".join(map(encode, change(read(path).entries))))
+    return kept
 
 
 def write_document(path: Path, text: str | bytes) -> None:

@@ -29,8 +29,11 @@ class Lease:
         self._address = address
         self._fd: int | None = None
 
-    def acquire(self, wait_s: float = 0) -> None:
-        """:raises DraftBusy: somebody else has it, perhaps this process."""
+    def acquire(self, wait_s: float = 0.1) -> None:
+        """:raises DraftBusy: somebody else has it, perhaps this process.
+
+        :param wait_s: by default long enough for one who only looks whether it is held.
+        """
         deadline = time.monotonic() + wait_s
         while True:
             try:
@@ -56,8 +59,17 @@ class Lease:
 
     def release(self) -> None:
         if self._fd is not None:
+            os.ftruncate(self._fd, 0)  # who leaves in order leaves no name
             os.close(self._fd)
             self._fd = None
+
+    def is_held(self) -> bool:
+        """Whether anybody holds it now, perhaps this process."""
+        try:
+            with open(self._path, "rb") as file:
+                return not _is_free(file.fileno())
+        except FileNotFoundError:
+            return False
 
     def __enter__(self) -> Lease:
         self.acquire()
@@ -67,6 +79,22 @@ class Lease:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+def left_by(path: Path) -> str | None:
+    """Who died holding the lease in a file; None when nobody did, or somebody holds it."""
+    with open(path, "rb") as file:
+        data = file.read(1000)
+        return _holder(data) if data and _is_free(file.fileno()) else None
+
+
+def _is_free(fd: int) -> bool:
+    try:
+        portalocker.lock(fd, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+    except portalocker.LockException:
+        return False
+    portalocker.unlock(fd)
+    return True
 
 
 def _holder(data: bytes) -> str:

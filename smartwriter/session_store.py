@@ -19,7 +19,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -128,7 +128,7 @@ class FileSessionStore:
 
     # Beyond it -------------------------------------------------------------------------------
 
-    async def entries(self, key: SessionKey) -> AsyncIterator[SessionStoreEntry]:
+    async def entries(self, key: SessionKey) -> AsyncGenerator[SessionStoreEntry, None]:
         """As :meth:`load`, one entry after the other, in the memory of a few."""
         path = self.path(key)
         if not await _in_thread(path.exists):

@@ -109,6 +109,10 @@ class TaskManager:
             transaction.append([_line(task)])
         return task
 
+    def restore(self, task: Task) -> None:
+        """Enter a task that ``tasks.jsonl`` has lost."""
+        self._journal.append([_line(task)])
+
     def update(self, id: str, change: Callable[[Task], Task]) -> Task:
         """Change a task as it is now. :raises TaskNotFound:"""
         with self._journal.locked() as transaction:

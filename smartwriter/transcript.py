@@ -63,13 +63,22 @@ def messages(entries: Iterable[Entry]) -> list[Message]:
     gap = False
     for entry in chain:
         gap = gap or entry["uuid"] in broken
-        if entry["type"] not in ("user", "assistant") or _is_service(entry):
+        if entry.get("type") not in ("user", "assistant") or _is_service(entry):
             continue
         text, tools = _content(entry.get("message"))
         if text.strip() or tools:
             found.append(Message(entry["type"], entry["uuid"], text, tools, gap))
             gap = False
     return found
+
+
+def relinked(entries: Sequence[Entry]) -> list[Entry]:
+    """The entries with links past those that are missing, so that any reader reaches them all."""
+    parents, broken = _parents(_in_chain(entries))
+    return [
+        entry | {"parentUuid": parents[entry["uuid"]]} if entry.get("uuid") in broken else entry
+        for entry in entries
+    ]
 
 
 def cut(entries: Sequence[Entry], later_prompts: Collection[str]) -> str | None:
@@ -105,7 +114,8 @@ def _in_chain(entries: Iterable[Entry]) -> dict[str, Entry]:
     found: dict[str, Entry] = {}
     for entry in entries:
         uuid = entry.get("uuid")
-        if isinstance(uuid, str) and uuid and entry.get("type") in _CHAINED:
+        # A type that is not known yet is in the chain if it has a parent.
+        if isinstance(uuid, str) and uuid and (entry.get("type") in _CHAINED or "parentUuid" in entry):
             found.setdefault(uuid, entry)
     return found
 
@@ -192,7 +202,7 @@ def _last_said(entries: dict[str, Entry], parents: dict[str, str | None]) -> str
 
 
 def _is_said(entry: Entry) -> bool:
-    return entry["type"] in ("user", "assistant") and not any(
+    return entry.get("type") in ("user", "assistant") and not any(
         entry.get(mark) for mark in ("isSidechain", "teamName", "isMeta")
     )
 

@@ -159,7 +159,7 @@ def test_killed_mid_sentence_and_resumed_by_task(workspace: Workspace) -> None:
             states = [turn.state.value for turn in workspace.tasks.turns(task, "main")]
             assert states == ["finished", "interrupted", "finished"]
             shown = smartwriter(workspace.root, "show", task.id).stdout.decode()
-            assert f"[turn 2] Leave {task.title} half said." in shown
+            assert f"[turn 1] Begin {task.title}." in shown and f"Leave {task.title} half said." in shown
 
 
 def test_killed_in_its_very_first_turn(workspace: Workspace) -> None:
@@ -247,6 +247,20 @@ def test_edited_memory_reaches_the_next_turn(
     assert first.memory["memory.md"] != second.memory["memory.md"]
 
 
+def test_a_memory_of_half_a_megabyte_fits(
+    workspace: Workspace, claude: ClaudeAgent, model: OfflineModel
+) -> None:
+    """The system prompt is bounded by the model, not by the length of an argument, and no copy of
+    it is left behind."""
+    task = make_task(workspace, "Herons", "Rivers")
+    memory = workspace.root / "collections" / "Rivers" / "memory.md"
+    memory.write_text("Anselm the ferryman. " * 25_000 + "The end of it.")
+    assert take_turn(workspace, claude, task.id, "First.").state is TurnState.finished
+    assert "The end of it." in model.requests[-1].system
+    assert "Claude Code" not in model.requests[-1].system
+    assert list(workspace.hidden.rglob("*.prompt.md")) == []
+
+
 def test_memory_edited_while_prompts_wait(
     workspace: Workspace, claude: ClaudeAgent, model: OfflineModel
 ) -> None:
@@ -330,7 +344,7 @@ def test_a_missing_transcript_is_never_a_fresh_session(
     path = transcript(workspace, task)
     path.rename(path.with_suffix(".away"))
     asked = len(model.requests)
-    with pytest.raises(SessionMissing, match="Nothing was changed"):
+    with pytest.raises(SessionMissing, match="nothing was changed"):
         take_turn(workspace, claude, task.id, "Second.")
     path.with_suffix(".away").rename(path)
     assert len(model.requests) == asked

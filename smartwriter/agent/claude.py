@@ -10,8 +10,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from anyio.to_thread import run_sync
 from claude_agent_sdk import (
     AssistantMessage,
     ClaudeAgentOptions,
@@ -20,14 +21,19 @@ from claude_agent_sdk import (
     MirrorErrorMessage,
     ResultMessage,
     SdkMcpTool,
+    SessionKey,
+    SessionStore,
+    SessionStoreEntry,
     StreamEvent,
     ToolUseBlock,
     create_sdk_mcp_server,
     fork_session_via_store,
+    get_session_messages_from_store,
 )
 
 from smartwriter.agent.tools import Tool
 from smartwriter.errors import SmartWriterError
+from smartwriter.journal import write_document
 from smartwriter.session_store import BoundSessionStore
 from smartwriter.tasks import Usage
 
@@ -83,6 +89,8 @@ class SessionSettings:
     session_id: str
     resume: bool
     system_prompt: str
+    prompt_file: Path
+    """Where the CLI finds the prompt; there only while the conversation lasts."""
     tools: Sequence[Tool]
     cwd: Path
 
@@ -100,15 +108,20 @@ class ClaudeAgent:
     async def converse(self, settings: SessionSettings) -> AsyncIterator[Conversation]:
         """A live CLI process for one session. :raises AgentError: when it does not start."""
         stderr: deque[str] = deque(maxlen=_STDERR_LINES)
-        client = ClaudeSDKClient(self._options(settings, stderr))
+        # In a file, not in an argument: those end at 128 KiB, and anybody may read them.
+        await run_sync(write_document, settings.prompt_file, settings.system_prompt)
         try:
-            await client.connect()
-        except (ClaudeSDKError, RuntimeError, OSError) as error:
-            raise _agent_error(error, stderr) from error
-        try:
-            yield Conversation(client, stderr)
+            client = ClaudeSDKClient(self._options(settings, stderr))
+            try:
+                await client.connect()
+            except (ClaudeSDKError, RuntimeError, OSError) as error:
+                raise _agent_error(error, stderr) from error
+            try:
+                yield Conversation(client, stderr)
+            finally:
+                await client.disconnect()
         finally:
-            await client.disconnect()
+            await run_sync(settings.prompt_file.unlink, True)
 
     def _options(self, settings: SessionSettings, stderr: deque[str]) -> ClaudeAgentOptions:
         return ClaudeAgentOptions(
@@ -120,7 +133,9 @@ class ClaudeAgent:
             # With a store, a transcript line over the default 1 MiB kills the client.
             max_buffer_size=64 << 20,
             # With snapshots a resumed session silently keeps its old prompt, and its old memory.
-            system_prompt={"type": "custom", "prompt": settings.system_prompt, "snapshot": False},
+            # The file replaces the preset's text; only as a preset does "snapshot" reach the CLI.
+            system_prompt={"type": "preset", "preset": "claude_code", "snapshot": False},
+            extra_args={"system-prompt-file": str(settings.prompt_file)},
             # The writer's coding setup must not leak in; no shell, no files.
             setting_sources=[],
             strict_mcp_config=True,
@@ -177,6 +192,21 @@ async def fork_transcript(store: BoundSessionStore, session_id: str, last_entry:
     """
     result = await fork_session_via_store(store, session_id, up_to_message_id=last_entry)
     return result.session_id
+
+
+def sdk_reads(session_id: str, entries: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The uuids of the messages that the SDK's own reader finds in a transcript."""
+
+    class Shown:
+        async def load(self, key: SessionKey) -> list[SessionStoreEntry]:
+            return cast("list[SessionStoreEntry]", entries)
+
+    reading = get_session_messages_from_store(cast("SessionStore", Shown()), session_id)
+    try:
+        reading.send(None)  # there is nothing in it to wait for
+    except StopIteration as done:
+        return {message.uuid for message in done.value}
+    raise RuntimeError("The SDK's reader waits for something.")
 
 
 async def _one(message: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:

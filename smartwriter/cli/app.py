@@ -31,6 +31,7 @@ _COMMANDS = {
     "fork": ("writing", "Start a trial draft that shares a draft's past, and leave that one alone."),
     "write": ("writing", "Write on with PROMPT (or - for standard input): start a draft, or resume it."),
     "run": ("writing", "Write several drafts at once."),
+    "doctor": ("doctor", "Read everything and prove that it can be used."),
     "demo": ("demo", "Watch three articles written at once, killed, resumed, forked and compared."),
 }
 

@@ -76,7 +76,8 @@ class Progress:
         line.state = state
         line.tail = detail or line.tail
         if not self._console.is_terminal:
-            self._console.print(f"{line.title}: {state}, {line.seconds:.1f} s. {detail}".rstrip())
+            ended = f"{line.title}: {state}, {line.seconds:.1f} s. {detail}".rstrip()
+            self._console.print(ended, markup=False, soft_wrap=True)
 
     def _table(self) -> Table:
         table = Table.grid(padding=(0, 2), expand=True)
@@ -87,6 +88,9 @@ class Progress:
         for line in self._lines.values():
             tail = Text(" ".join(line.tail.split())[-60:], style="dim")
             table.add_row(
-                line.title, Text(line.state, _STYLES.get(line.state, "")), f"{line.elapsed():.1f} s", tail
+                Text(line.title),
+                Text(line.state, _STYLES.get(line.state, "")),
+                f"{line.elapsed():.1f} s",
+                tail,
             )
         return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sys
 import tempfile
@@ -132,6 +133,8 @@ def checked_prompt(prompt: str) -> None:
 
 
 def _prompt(argument: str | None) -> str:
+    if sys.stdin is None and argument in (None, "-"):
+        raise Invalid("There is no prompt: standard input is closed.")
     if argument == "-" or (argument is None and not sys.stdin.isatty()):
         try:
             return sys.stdin.buffer.read().decode("utf-8-sig")
@@ -178,7 +181,7 @@ def _job(workspace: Workspace, argument: str) -> _Job:
 def _jobs_of_file(workspace: Workspace, file: Path) -> list[_Job]:
     try:
         found = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date that is none
         raise Invalid(f"{file} is not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(found, list):
         raise Invalid(f"{file} is no list of jobs.")
@@ -226,7 +229,7 @@ async def _run(
 
 
 def _print_json_event(event: Event) -> None:
-    click.echo(event.model_dump_json())
+    click.echo(json.dumps(event.model_dump(mode="json")))  # escaped: a prompt may hold half an emoji
 
 
 async def _until_ended(events: AsyncIterable[Event], show: Callable[[Event], None], prompts: int) -> None:

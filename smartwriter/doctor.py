@@ -1,0 +1,322 @@
+"""The doctor: reads everything in a workspace and proves that it can be used.
+
+Each check yields findings; none changes anything. A repair only ever writes new files and keeps
+the old ones beside them, or moves leftovers to the trash.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from pydantic import ValidationError
+
+import smartwriter.journal as journal
+from smartwriter.agent.claude import sdk_reads
+from smartwriter.drafts import sha256_of
+from smartwriter.lease import left_by
+from smartwriter.names import original, readable_name
+from smartwriter.tasks import MAIN, UNFILED, Draft, Revision, Task, Turn, TurnState, now
+from smartwriter.transcript import messages, relinked
+from smartwriter.workspace import Workspace
+
+_CONFLICT = re.compile(
+    r"sync-conflict-|conflicted copy|\(.*'s conflicted|冲突|\.orig$|[^/]* \(\d+\)\.(md|jsonl)$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is not as it should be."""
+
+    kind: str
+    """For programs: ``damage``, ``session``, ``turns``, ``revisions``, ``reader``, …"""
+    path: Path
+    what: str
+    meaning: str
+    remedy: str = ""
+    """What a repair would do; empty where there is nothing that it could or should do."""
+    repair: Callable[[], object] | None = None
+
+
+def examine(workspace: Workspace) -> Iterator[Finding]:
+    """All findings, in the order of the checks. Blocking."""
+    tasks = workspace.tasks.all()
+    yield from _damaged_journals(workspace)
+    yield from _lost_tasks(workspace, tasks)
+    known: set[Path] = set()
+    for task in tasks:
+        yield from _task(workspace, task)
+        for draft in task.drafts.values():
+            known.add(workspace.transcript(task, draft).path)
+            if not draft.dropped:
+                yield from _draft(workspace, task, draft)
+    yield from _unknown_sessions(workspace, known)
+    yield from _dead_leases(workspace)
+    yield from _leftovers(workspace)
+    yield from _conflict_copies(workspace)
+
+
+# Journals ---------------------------------------------------------------------------------------
+
+
+def _damaged_journals(workspace: Workspace) -> Iterator[Finding]:
+    for path in sorted(workspace.hidden.rglob("*.jsonl")):
+        if path.is_relative_to(workspace.hidden / "trash"):
+            continue
+        try:
+            damage = journal.read(path).damage
+        except OSError as error:
+            yield Finding(
+                "unreadable", path, f"cannot be read: {error.strerror}", "what it holds is out of reach"
+            )
+            continue
+        if path.stat().st_size == 0:
+            yield Finding("empty", path, "is empty", "whatever was to be written there never was")
+        if not damage:
+            continue
+        places = ", ".join(f"{stretch.length} bytes at {stretch.offset}" for stretch in damage[:8])
+        more = f" and {len(damage) - 8} more stretches" if len(damage) > 8 else ""
+        cache = path.is_relative_to(workspace.hidden / "cache")
+        yield Finding(
+            "damage",
+            path,
+            f"is damaged: {places}{more}",
+            "only a cache" if cache else "no whole entry is in there; all others are used",
+            f"write the whole entries to a new file, and keep the old one as {path.name}.damaged-…",
+            partial(journal.rewrite, path, list),
+        )
+
+
+# Tasks and drafts -------------------------------------------------------------------------------
+
+
+def _task(workspace: Workspace, task: Task) -> Iterator[Finding]:
+    collection = workspace.task_collection(task)
+    if task.collection != UNFILED and not collection.path.is_dir():
+        yield Finding(
+            "collection",
+            collection.path,
+            f"is missing, and {task.id} belongs to it",
+            "its sessions get no memory; they resume all the same",
+        )
+
+
+def _draft(workspace: Workspace, task: Task, draft: Draft) -> Iterator[Finding]:
+    address = task.address(draft.name)
+    try:
+        turns = workspace.tasks.turns(task, draft.name)
+    except OSError as error:
+        path = workspace.hidden / "turns" / task.id / f"{draft.name}.jsonl"
+        yield Finding("turns", path, f"cannot be read: {error.strerror}", f"{address} cannot go on")
+        turns = []
+    yield from _transcript(workspace, task, draft, turns)
+    yield from _turns(workspace, task, draft, turns)
+    yield from _revisions(workspace, task, draft, turns)
+
+
+def _transcript(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]) -> Iterator[Finding]:
+    transcript = workspace.transcript(task, draft)
+    address = task.address(draft.name)
+    finished = [turn for turn in turns if turn.state is TurnState.finished]
+    try:
+        entries = transcript.read().entries
+    except OSError:
+        entries = []
+    if not entries:
+        if finished:
+            yield Finding(
+                "session",
+                transcript.path,
+                f"is missing or empty, and {address} has finished turns",
+                "the draft cannot go on until the file is back; its text is safe",
+            )
+        return
+    uuids = {entry.get("uuid") for entry in entries}
+    for turn in finished:
+        if turn.uuid not in uuids:
+            yield Finding(
+                "turns",
+                transcript.path,
+                f"does not have the prompt of turn {turn.number} of {address}",
+                "the model does not know of it any more",
+            )
+    shown = messages(entries)
+    reached = sdk_reads(draft.session_id, entries)
+    missed = [message for message in shown if message.uuid not in reached]
+    if missed:
+        yield Finding(
+            "reader",
+            transcript.path,
+            f"the SDK's own reader reaches {len(shown) - len(missed)} of {len(shown)} messages",
+            "an entry is missing in between; SmartWriter shows them all, and resuming gets past it",
+            f"link past it in a new file, and keep the old one as {transcript.path.name}.damaged-…",
+            partial(journal.rewrite, transcript.path, relinked),
+        )
+
+
+def _turns(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]) -> Iterator[Finding]:
+    path = workspace.hidden / "turns" / task.id / f"{draft.name}.jsonl"
+    address = task.address(draft.name)
+    numbers = [turn.number for turn in turns]
+    if numbers != list(range(1, len(numbers) + 1)):
+        yield Finding("turns", path, f"has the turns {numbers} for {address}", "a line of it was lost")
+    if (
+        any(turn.state is TurnState.running for turn in turns)
+        and not workspace.lease(task, draft.name).is_held()
+    ):
+        yield Finding(
+            "cut-off",
+            path,
+            f"the last turn of {address} was cut off",
+            "its process died; the next turn goes on from there",
+        )
+
+
+def _revisions(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]) -> Iterator[Finding]:
+    path = workspace.hidden / "revisions" / task.id / f"{draft.name}.jsonl"
+    text = workspace.text(task, draft.name)
+    try:
+        revisions = text.revisions()
+    except (OSError, ValidationError):
+        yield Finding("revisions", path, "has lines that cannot be used", "some versions are out of reach")
+        return
+    if not revisions:
+        return
+    yield from _bad_revisions(path, revisions, len(turns))
+    if not text.path.exists():
+        yield Finding(
+            "text",
+            text.path,
+            f"is missing, though {task.address(draft.name)} has had a text",
+            "the text is safe in the last of them",
+            "write it again",
+            partial(journal.write_document, text.path, revisions[-1].text),
+        )
+
+
+def _bad_revisions(path: Path, revisions: list[Revision], turns: int) -> Iterator[Finding]:
+    numbers = [revision.number for revision in revisions]
+    if numbers != list(range(1, len(numbers) + 1)):
+        yield Finding("revisions", path, f"has the revisions {numbers}", "a version of the text was lost")
+    for revision in revisions:
+        if revision.sha256 != sha256_of(revision.text):
+            yield Finding(
+                "revisions", path, f"revision {revision.number} has changed", "it is not what was written"
+            )
+        if revision.turn > turns + 1:
+            yield Finding(
+                "revisions", path, f"revision {revision.number} is of turn {revision.turn}", "there is none"
+            )
+
+
+# What tasks.jsonl no longer knows ---------------------------------------------------------------
+
+
+def _lost_tasks(workspace: Workspace, tasks: list[Task]) -> Iterator[Finding]:
+    known = {task.id for task in tasks}
+    folder = workspace.hidden / "turns"
+    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if path.is_dir() and path.name not in known:
+            yield Finding(
+                "lost-task",
+                path,
+                f"has turns of a task {path.name} that tasks.jsonl does not know",
+                "its sessions and texts are still there",
+                "enter it again, under its first prompt as title",
+                partial(_recover_task, workspace, path),
+            )
+
+
+def _recover_task(workspace: Workspace, folder: Path) -> None:
+    turns = {
+        path.stem: [Turn.model_validate(line) for line in journal.read(path).entries]
+        for path in sorted(folder.glob("*.jsonl"))
+    }
+    drafts = {
+        name: Draft(name=name, session_id=found[-1].session_id) for name, found in turns.items() if found
+    }
+    if not drafts:
+        return
+    current = MAIN if MAIN in drafts else next(iter(drafts))
+    title = readable_name(turns[current][0].prompt)[:60].strip()
+    project = next(
+        (
+            path.parent.name
+            for path in (workspace.hidden / "sessions").glob(f"*/{drafts[current].session_id}.jsonl")
+        ),
+        UNFILED,
+    )
+    collection = next(
+        (c.name for c in workspace.collections() if c.project_key == original(project)), UNFILED
+    )
+    workspace.tasks.restore(
+        Task(
+            id=folder.name,
+            title=title,
+            collection=collection,
+            project_key=original(project),
+            folder=readable_name(f"{title} {folder.name}"),
+            current=current,
+            drafts=drafts,
+        )
+    )
+
+
+def _unknown_sessions(workspace: Workspace, known: set[Path]) -> Iterator[Finding]:
+    for path in sorted((workspace.hidden / "sessions").glob("*/*.jsonl")):
+        if path not in known and not _CONFLICT.search(path.name):
+            yield Finding(
+                "unknown-session",
+                path,
+                "belongs to no draft",
+                "another program's, or what a fork left that was cut off; it takes room, nothing else",
+            )
+
+
+# What processes left ----------------------------------------------------------------------------
+
+
+def _dead_leases(workspace: Workspace) -> Iterator[Finding]:
+    for path in sorted((workspace.hidden / "locks").rglob("*")):
+        if path.is_file() and (holder := left_by(path)):
+            yield Finding(
+                "lease",
+                path,
+                f"was left by {holder}",
+                "that process is gone; it blocks nobody",
+                "empty it",
+                partial(path.write_bytes, b""),
+            )
+
+
+def _leftovers(workspace: Workspace) -> Iterator[Finding]:
+    for path in sorted(workspace.root.rglob(".*.tmp")):
+        yield Finding(
+            "leftover",
+            path,
+            "is half a document",
+            "a process died while it saved; the document itself is whole",
+            "move it to the trash",
+            partial(journal.move, path, workspace.hidden / "trash" / "leftovers" / _stamped(path.name)),
+        )
+    for path in sorted((workspace.hidden / "spool").glob("*")):
+        yield Finding("spool", path, "waits to be stored", "its entries are not in their transcript yet")
+
+
+def _conflict_copies(workspace: Workspace) -> Iterator[Finding]:
+    for path in sorted(workspace.root.rglob("*")):
+        if path.is_file() and _CONFLICT.search(path.name):
+            yield Finding(
+                "conflict",
+                path,
+                "looks like a sync tool's second copy",
+                "two machines wrote at once; compare it with the other, then remove one",
+            )
+
+
+def _stamped(name: str) -> str:
+    return f"{now():%Y%m%dT%H%M%S%f}{name}"

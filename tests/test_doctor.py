@@ -1,0 +1,181 @@
+"""The doctor: finds what is wrong, changes nothing, repairs beside the old."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from transcripts import entry
+
+import smartwriter.journal as journal
+from smartwriter.cli.app import cli
+from smartwriter.journal import Journal
+from smartwriter.tasks import Task, Turn, TurnState
+from smartwriter.workspace import Workspace
+
+
+def doctor(workspace: Workspace, *arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["doctor", "-w", str(workspace.root), *arguments])
+
+
+def kinds(workspace: Workspace) -> list[str]:
+    result = doctor(workspace, "--json")
+    found = [finding["kind"] for finding in json.loads(result.stdout)]
+    assert result.exit_code == (1 if found else 0)
+    return found
+
+
+def snapshot(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def task(workspace: Workspace) -> Task:
+    """A task as it is after two turns and two revisions."""
+    task = workspace.new_task("Herons")
+    draft = task.drafts["main"]
+    Journal(workspace.transcript(task, draft).path).append([entry(n) for n in range(6)])
+    turns = [
+        Turn(
+            number=number,
+            uuid=entry(2 * number - 2)["uuid"],
+            session_id=draft.session_id,
+            prompt="Go on.",
+            state=TurnState.finished,
+        )
+        for number in (1, 2)
+    ]
+    workspace.tasks.record(task, "main", turns)
+    for turn in (1, 2):
+        workspace.text(task, "main").write(f"Text {turn}", author="model", turn=turn)
+    return task
+
+
+def test_a_healthy_workspace_is_left_alone(workspace: Workspace, task: Task) -> None:
+    """Nothing is found, the exit code is 0, and no byte changes, with --repair either."""
+    before = snapshot(workspace.root)
+    result = doctor(workspace)
+    assert result.exit_code == 0 and "All is well: 1 task," in result.stdout
+    assert doctor(workspace, "--repair").exit_code == 0
+    assert snapshot(workspace.root) == before
+
+
+def _tear(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b'{"type":"us')
+
+
+def _drop_third_line(path: Path) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2] + lines[3:]))
+
+
+TRANSCRIPT: Callable[[Workspace, Task], Path] = lambda w, t: w.transcript(t, t.drafts["main"]).path  # noqa: E731
+HIDDEN = {
+    "tasks": "tasks.jsonl",
+    "turns": "turns/{id}/main.jsonl",
+    "revisions": "revisions/{id}/main.jsonl",
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_damage_of_each_journal_is_found_and_repaired_beside(
+    workspace: Workspace, task: Task, name: str
+) -> None:
+    """A torn line in any journal is named with offset and length; a repair keeps the old file."""
+    path = workspace.hidden / HIDDEN[name].format(id=task.id)
+    whole = path.read_bytes()
+    _tear(path)
+    result = doctor(workspace)
+    assert result.exit_code == 1
+    assert f"11 bytes at {len(whole)}" in result.stdout and str(path) in result.stdout
+    assert doctor(workspace, "--repair").exit_code == 0
+    assert path.read_bytes() == whole
+    (kept,) = path.parent.glob("*.damaged-*")
+    assert kept.read_bytes() == whole + b'{"type":"us'
+
+
+def test_a_lost_entry_is_linked_past(workspace: Workspace, task: Task) -> None:
+    """When the SDK's reader stops at a lost entry, that is found, and a repair links past it."""
+    path = TRANSCRIPT(workspace, task)
+    _drop_third_line(path)
+    assert kinds(workspace) == ["turns", "reader"]  # the lost entry was the prompt of turn 2
+    doctor(workspace, "--repair")
+    assert kinds(workspace) == ["turns"]
+    assert [line["uuid"] for line in journal.read(path).entries] == [
+        entry(n)["uuid"] for n in (0, 1, 3, 4, 5)
+    ]
+
+
+def test_a_missing_transcript(workspace: Workspace, task: Task) -> None:
+    """A draft with finished turns and no transcript is found; nothing is made up for it."""
+    TRANSCRIPT(workspace, task).unlink()
+    assert kinds(workspace) == ["session"]
+    assert doctor(workspace, "--repair").exit_code == 1
+    assert not TRANSCRIPT(workspace, task).exists()
+
+
+def test_a_lost_text_is_written_again(workspace: Workspace, task: Task) -> None:
+    """A draft whose file is gone gets it back from its last revision."""
+    path = workspace.text(task, "main").path
+    path.unlink()
+    assert kinds(workspace) == ["text"]
+    assert doctor(workspace, "--repair").exit_code == 0
+    assert path.read_text() == "Text 2"
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{", b"null", b"\0" * 300])
+def test_lost_tasks_are_entered_again(workspace: Workspace, task: Task, content: bytes | None) -> None:
+    """With tasks.jsonl gone or ruined, a repair finds the tasks by their turns, and keeps the ruin."""
+    path = workspace.hidden / "tasks.jsonl"
+    path.unlink() if content is None else path.write_bytes(content)
+    assert "lost-task" in kinds(workspace)
+    doctor(workspace, "--repair")
+    (found,) = workspace.tasks.all()
+    assert found.id == task.id
+    assert found.drafts["main"].session_id == task.drafts["main"].session_id
+    assert workspace.text(found, "main").read() == "Text 2"
+    if content and content not in (b"null",):
+        assert any(content in file.read_bytes() for file in workspace.hidden.glob("tasks.jsonl*"))
+    assert kinds(workspace) == []
+
+
+def test_changed_revisions_and_lost_turns(workspace: Workspace, task: Task) -> None:
+    """A revision whose text is not what was written, and a turn that is missing, are found."""
+    revisions = workspace.hidden / HIDDEN["revisions"].format(id=task.id)
+    revisions.write_bytes(revisions.read_bytes().replace(b'"Text 1"', b'"Text 9"'))
+    turns = workspace.hidden / HIDDEN["turns"].format(id=task.id)
+    turns.write_bytes(turns.read_bytes().splitlines(keepends=True)[1])
+    assert kinds(workspace) == ["turns", "revisions"]
+
+
+def test_what_processes_left(workspace: Workspace, task: Task) -> None:
+    """A dead process's lease, half a document, a sync tool's copy, a spooled batch and a turn that
+    was cut off are named; a lease that is held is not."""
+    lock = workspace.hidden / "locks" / task.id / "main.lock"
+    lock.parent.mkdir(parents=True)
+    lock.write_text('{"pid": 1, "host": "elsewhere", "since": "2026-01-01T00:00:00"}')
+    text = workspace.text(task, "main").path
+    (text.parent / ".main.md.123-abc.tmp").write_text("half")
+    text.with_name("main (conflicted copy 2026-01-01).md").write_text("other")
+    (workspace.hidden / "spool").mkdir()
+    (workspace.hidden / "spool" / "batch.json").write_text("{}")
+    turns = workspace.tasks.turns(task, "main")
+    running = turns[1].model_copy(update={"state": TurnState.running})
+    workspace.tasks.record(task, "main", [running])
+    assert sorted(kinds(workspace)) == ["conflict", "cut-off", "lease", "leftover", "spool"]
+    doctor(workspace, "--repair")
+    assert sorted(kinds(workspace)) == ["conflict", "cut-off", "spool"]
+    with workspace.lease(task, "main"):
+        assert sorted(kinds(workspace)) == ["conflict", "spool"]
+
+
+def test_a_session_of_no_draft_is_only_named(workspace: Workspace, task: Task) -> None:
+    """A transcript that no draft refers to is named and left where it is."""
+    stray = TRANSCRIPT(workspace, task).with_name("11111111-2222-4333-8444-555555555555.jsonl")
+    Journal(stray).append([entry(0)])
+    assert kinds(workspace) == ["unknown-session"]
+    doctor(workspace, "--repair")
+    assert stray.exists()
