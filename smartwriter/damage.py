@@ -89,7 +89,8 @@ def _entry_at(text: str, position: int, end: int, *, first: bool, certain: bool)
     except (ValueError, RecursionError):
         return _Next(end, True)
     else:
-        free = certain or not text[:position][-2:].rstrip().endswith((":", ",", "["))
+        behind = text[max(0, position - 2) : position].rstrip()
+        free = certain or not behind.endswith((":", ",", "["))
         if free and stop <= end and _stands_alone(text, value, position, stop, end, first=first):
             return value, position, stop
         error = max(stop, position + 1)
@@ -222,15 +223,14 @@ _MOST_BRACES = 16  # tried before each uuid: keys that hold objects rarely come 
 
 
 def _objects_with_uuid(text: str, start: int, end: int) -> Iterator[int]:
-    tried = set[int]()
     for match in _UUID.finditer(text, start, end):
         brace = match.start()
         for _ in range(_MOST_BRACES):
             brace = text.rfind("{", start, brace)
-            if brace < 0 or brace in tried:
+            if brace < 0:
                 break
-            tried.add(brace)
             yield brace
+        start = match.end()
 
 
 def _bytes(text: str) -> int:

@@ -359,7 +359,10 @@ class _Line:
 
 def encode_string(text: str) -> bytes:
     """A string as it stands between its quotes in a journal."""
-    return encode({"": text})[5:-3]
+    return text.encode() if _PLAIN.fullmatch(text) else encode({"": text})[5:-3]
+
+
+_PLAIN = re.compile(r"[\w-]+", re.ASCII)  # as every uuid is
 
 
 class Transaction:

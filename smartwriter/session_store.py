@@ -101,7 +101,7 @@ class FileSessionStore:
         :raises UnsafeName: see :meth:`path`.
         """
         if entries:
-            await _in_thread(self._journal(self.path(key)).append, entries)
+            await _in_thread(self.append_now, key, entries)
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         """Every whole entry, in order; None for a key that was never written.
@@ -149,6 +149,11 @@ class FileSessionStore:
         takes in its place.
         """
         return await _in_thread(self._projects)
+
+    def append_now(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
+        """As :meth:`append`, blocking."""
+        if entries:
+            self._journal(self.path(key)).append(entries)
 
     # Blocking --------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ is folded anew. The whole cache can be deleted.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import zlib
 from collections.abc import Iterable, Iterator
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _CHECKED_BYTES = 64
 _SPARE_LINES = 1000  # superseded lines that the cache may hold before it is written anew
 _FOLD_ENTRIES = 512
-_BUFFER_BYTES = 1 << 16
+_BLOCK_BYTES = 1 << 18
 
 
 class Transcript(NamedTuple):
@@ -163,8 +164,10 @@ def _fold(transcript: Transcript, known: _Folded | None) -> tuple[_Folded, dict[
     on what comes next.
     """
     try:
-        # Buffered, so that a transcript shorter than the buffer is read once, whatever is looked at.
-        with open(transcript.path, "rb", buffering=_BUFFER_BYTES) as file:
+        with open(transcript.path, "rb", buffering=0) as on_disk:
+            # Most are short: read once, however often they are looked at.
+            short = transcript.size <= _BLOCK_BYTES
+            file: BinaryIO = io.BytesIO(on_disk.read()) if short else on_disk
             end = _end_of_last_entry(file, transcript.size)
             if known is None or known.size > end or _check(file, known.size) != known.check:
                 known = _Folded(0, 0, {})
@@ -229,7 +232,7 @@ def _end_of_last_line(file: BinaryIO, size: int) -> int:
     """The offset after the last LF within the first ``size`` bytes."""
     end = size
     while end > 0:
-        start = max(0, end - _BUFFER_BYTES)
+        start = max(0, end - _BLOCK_BYTES)
         file.seek(start)
         if (cut := file.read(end - start).rfind(b"\n")) >= 0:
             return start + cut + 1

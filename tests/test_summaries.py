@@ -1,0 +1,343 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from claude_agent_sdk import fold_session_summary
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transcripts import KEY, SESSION, as_stored, entry, healthy, line, lines
+
+from smartwriter import journal
+from smartwriter.summaries import Summaries, transcripts
+
+if TYPE_CHECKING:
+    from claude_agent_sdk.types import SessionSummaryEntry
+
+
+class Project:
+    """A project's folder of transcripts and the cache of their summaries."""
+
+    def __init__(self, root: Path) -> None:
+        self.sessions = root / "sessions" / "book"
+        self.cache = root / "cache" / "summaries" / "book.jsonl"
+        self.sessions.mkdir(parents=True)
+
+    def path(self, session_id: str = SESSION) -> Path:
+        return self.sessions / f"{session_id}.jsonl"
+
+    def add(self, data: bytes, session_id: str = SESSION) -> None:
+        """Bytes at the end of a transcript, however they got there."""
+        with open(self.path(session_id), "ab") as file:
+            file.write(data)
+
+    def listed(self) -> dict[str, SessionSummaryEntry]:
+        """What a process that has just started lists."""
+        found = Summaries(self.cache, self.sessions).current()
+        return {summary["session_id"]: summary for summary in found}
+
+    def summary(self, session_id: str = SESSION) -> dict[str, Any]:
+        return self.listed()[session_id]["data"]
+
+    def folded(self, session_id: str = SESSION) -> dict[str, Any]:
+        """The summary of the whole transcript, without a cache."""
+        entries = as_stored(journal.read(self.path(session_id)).entries)
+        return fold_session_summary(None, {**KEY, "session_id": session_id}, entries)["data"]
+
+    def cached(self) -> list[dict[str, Any]]:
+        return journal.read(self.cache).entries
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def titled(title: str) -> bytes:
+    return json.dumps({"type": "custom-title", "customTitle": title, "sessionId": SESSION}).encode() + b"\n"
+
+
+CHUNKS = {
+    "lines": lines(0, 1),
+    "more": lines(2, 3),
+    "a title": titled("渡口"),
+    "another": titled("\ud83d\u2028"),
+    "torn": line(4)[:130],
+    "all but its LF": titled("no LF")[:-1],
+    "its LF": b"\n",
+    "half": titled("in two pieces")[:40],
+    "the other half": titled("in two pieces")[40:],
+    "NUL": b"\0" * 30,
+    "a line of NUL": b"\0" * 30 + b"\n",
+    "glued": line(5)[:90] + titled("glued"),
+    "known by its links": b'{"message": ' + line(6, customTitle="linked"),
+    "its parent": line(5),
+    "its child": line(7),
+    "CRLF": titled("CRLF").replace(b"\n", b"\r\n"),
+    "blank": b"\n\r\n",
+    "no object": b"[1]\n",
+    "a mark": b"\xef\xbb\xbf",
+    "unknown": b'{"type":"future-thing","customTitle":"future"}\n',
+}
+
+SEQUENCES = [
+    ["lines", "more", "a title", "another"],
+    ["lines", "torn", "its LF", "a title"],
+    ["lines", "torn", "a title"],
+    ["lines", "all but its LF", "its LF", "more"],
+    ["all but its LF", "a title", "its LF"],
+    ["lines", "half", "the other half", "half", "its LF", "the other half"],
+    ["NUL", "lines", "NUL", "its LF", "a title", "a line of NUL", "another"],
+    ["lines", "glued", "glued", "more"],
+    ["lines", "its parent", "known by its links"],
+    ["lines", "known by its links", "its child"],
+    ["known by its links", "its child", "a title"],
+    ["CRLF", "blank", "lines", "blank", "CRLF"],
+    ["a mark", "a title", "a mark", "another"],
+    ["no object", "unknown", "lines"],
+    ["lines", "lines", "a title", "a title", "lines"],
+]
+
+
+@pytest.mark.parametrize("block", [7, 1 << 18], ids=["small blocks", "one block"])
+@pytest.mark.parametrize("names", SEQUENCES, ids=", then ".join)
+def test_a_summary_equals_a_full_fold(
+    project: Project, monkeypatch: pytest.MonkeyPatch, names: list[str], block: int
+) -> None:
+    """After every kind of growth, the summary is that of the whole file, folded from what is new."""
+    monkeypatch.setattr("smartwriter.summaries._BLOCK_BYTES", block)
+    project.path().touch()
+    for name in names:
+        project.add(CHUNKS[name])
+        assert project.summary() == project.folded(), name
+        assert project.summary() == project.folded(), f"{name}, once more"
+
+
+@settings(max_examples=60, deadline=None, database=None)
+@given(names=st.lists(st.sampled_from(sorted(CHUNKS)), min_size=1, max_size=8))
+def test_a_summary_equals_a_full_fold_in_any_order(names: list[str], tmp_path_factory: Any) -> None:
+    """Whatever comes after whatever, listed after each step or not, the summary is right."""
+    project = Project(tmp_path_factory.mktemp("project"))
+    for number, name in enumerate(names):
+        project.add(CHUNKS[name])
+        if len(name) % 2 or number + 1 == len(names):
+            assert project.summary() == project.folded()
+
+
+@pytest.mark.parametrize("block", [7, 1 << 18], ids=["small blocks", "one block"])
+def test_only_what_is_new_is_folded(project: Project, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    """An unchanged transcript is not read again, and a longer one only behind its known part."""
+    monkeypatch.setattr("smartwriter.summaries._BLOCK_BYTES", block)
+    project.add(lines(0, 1))
+    project.listed()
+    [known] = project.cached()
+    assert known["size"] == len(lines(0, 1))
+    replace_cache(project, [known | {"data": {"custom_title": "from the cache"}}])
+    assert project.summary() == {"custom_title": "from the cache"}
+    project.add(lines(2))
+    assert project.summary()["custom_title"] == "from the cache"
+    assert project.cached()[-1]["size"] == len(lines(0, 1, 2))
+    lines_before = len(project.cached())
+    project.path().write_bytes(b"?" * len(lines(0, 1, 2)))
+    assert project.summary()["custom_title"] == "from the cache"
+    assert len(project.cached()) == lines_before, "nothing new, nothing written"
+
+
+def test_damage_at_the_end_is_looked_at_again(project: Project) -> None:
+    """What is remembered ends with a whole entry, however many damaged or empty lines follow it."""
+    project.add(lines(0, 1) + b"torn\n\n\r\n[1]\n" + line(2)[:9])
+    for _ in range(2):
+        assert project.summary() == project.folded()
+        assert [found["size"] for found in project.cached()] == [len(lines(0, 1))]
+
+
+def replace_cache(project: Project, entries: Iterable[dict[str, Any]]) -> None:
+    project.cache.write_bytes(b"".join(map(journal.encode, entries)))
+
+
+def test_an_old_line_of_the_cache_is_completed(project: Project) -> None:
+    """A cache that was put back from an old copy is folded on from where it ends."""
+    project.add(lines(0, 1) + titled("one"))
+    project.listed()
+    old = project.cache.read_bytes()
+    project.add(titled("two") + lines(2))
+    assert project.summary()["custom_title"] == "two"
+    project.cache.write_bytes(old)
+    assert project.summary() == project.folded()
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"",
+        b"\0" * 100,
+        b"{",
+        b"null\n[]\n{}\n",
+        b"\xff\xfe\n",
+        b'{"session_id":"' + SESSION.encode() + b'"}\n',
+        b'{"session_id":"' + SESSION.encode() + b'","size":"9","check":null,"data":[]}\n',
+        b'{"session_id":"' + SESSION.encode() + b'","size":-9,"check":0,"data":{}}\n',
+        b'{"session_id":"' + SESSION.encode() + b'","size":99999,"check":0,"data":{"custom_title":"x"}}\n',
+        b'{"session_id":"' + SESSION.encode() + b'","size":100,"check":1,"data":{"custom_title":"x"}}\n',
+    ],
+)
+def test_a_cache_of_garbage_is_only_slower(project: Project, garbage: bytes) -> None:
+    """Whatever the cache file holds, the listing is right, and the cache is right again after it."""
+    project.add(healthy() + titled("渡口"))
+    project.cache.parent.mkdir(parents=True)
+    project.cache.write_bytes(garbage)
+    assert project.summary() == project.folded()
+    assert project.cached()[-1]["size"] == project.path().stat().st_size
+    assert project.summary() == project.folded()
+
+
+def test_a_cache_that_cannot_be_used_is_only_slower(project: Project) -> None:
+    """A folder in the place of the cache, or a file in that of its folder, costs no listing."""
+    project.add(healthy())
+    project.cache.mkdir(parents=True)
+    assert project.summary() == project.folded()
+    project.cache.rmdir()
+    project.cache.parent.rmdir()
+    project.cache.parent.write_bytes(b"")
+    assert project.summary() == project.folded()
+
+
+def test_a_cache_that_grew_too_big_is_written_anew(project: Project) -> None:
+    """Superseded lines, and those of sessions that are gone, do not pile up for ever."""
+    project.add(healthy())
+    project.add(titled("other"), "other")
+    project.listed()
+    one, other = project.cached()
+    gone = {"session_id": "gone", "size": 1, "check": 1, "data": {}}
+    replace_cache(project, [one, other, *[gone] * 2000])
+    project.listed()
+    assert len(project.cached()) == 2002, "nothing to write, nothing to tidy"
+    project.add(titled("渡口"))
+    assert project.summary() == project.folded()
+    assert sorted(found["session_id"] for found in project.cached()) == sorted([SESSION, "other"])
+    assert project.summary("other") == project.folded("other")
+    assert [item.name for item in project.cache.parent.iterdir()] == [project.cache.name]
+
+
+def test_a_session_that_starts_anew_has_a_new_summary(project: Project) -> None:
+    """A transcript that was replaced by a shorter or longer one is folded anew."""
+    project.add(healthy() + titled("old"))
+    project.listed()
+    for new in (line(9, "new"), healthy() + titled("a new and longer title") * 3):
+        project.path().unlink()
+        project.add(new)
+        assert project.summary() == project.folded()
+
+
+def test_a_forgotten_session_has_a_new_summary_whatever_its_length(project: Project) -> None:
+    """After a session was deleted, not even a new one of the same length gets its summary."""
+    project.add(titled("old"))
+    project.listed()
+    project.path().unlink()
+    Summaries(project.cache, project.sessions).forget(SESSION)
+    assert project.listed() == {}
+    project.add(titled("new"))
+    assert project.summary() == project.folded()
+    assert project.summary()["custom_title"] == "new"
+
+
+def test_forgetting_makes_no_cache(project: Project) -> None:
+    """Where there is no cache, there is nothing to forget."""
+    Summaries(project.cache, project.sessions).forget(SESSION)
+    assert not project.cache.exists()
+
+
+def test_an_empty_transcript_is_listed(project: Project) -> None:
+    """A session whose file has 0 bytes is listed, without data, beside the others."""
+    project.add(b"")
+    project.add(healthy(), "other")
+    listed = project.listed()
+    assert listed[SESSION]["data"] == {}
+    assert listed["other"]["data"] == project.folded("other")
+    project.add(healthy())
+    assert project.summary() == project.folded()
+
+
+def test_no_folder_no_sessions(tmp_path: Path) -> None:
+    """A project that was never written has no sessions and gets no cache."""
+    (tmp_path / "file").write_bytes(b"")
+    for folder in (tmp_path / "missing", tmp_path / "file"):
+        assert transcripts(folder) == []
+        assert Summaries(tmp_path / "cache.jsonl", folder).current() == []
+    assert not (tmp_path / "cache.jsonl").exists()
+
+
+def test_what_is_listed(project: Project) -> None:
+    """Files that end like transcripts, by the ids they stand for, with sizes and times of the files."""
+    project.add(healthy())
+    project.add(b"1", "%E5%86%99")
+    for other in ("notes.md", ".hidden.jsonl", "x.jsonl.tmp"):
+        (project.sessions / other).write_bytes(b"2")
+    (project.sessions / "folder").mkdir()
+    (project.sessions / "dangling.jsonl").symlink_to("nowhere")
+    os.utime(project.path(), ns=(1, 1_700_000_000_123_456_789))
+    found = {item.session_id: item for item in transcripts(project.sessions)}
+    assert sorted(found) == sorted([SESSION, "写"])
+    assert found[SESSION].size == len(healthy())
+    assert found[SESSION].mtime_ms == 1_700_000_000_123
+    assert found[SESSION].path == str(project.path())
+
+
+def test_a_listed_time_is_never_older_than_the_files(project: Project) -> None:
+    """A summary carries the file's own time, so that the SDK takes it for up to date."""
+    project.add(healthy())
+    summary = project.listed()[SESSION]
+    assert summary["mtime"] == transcripts(project.sessions)[0].mtime_ms
+    project.add(titled("later"))
+    os.utime(project.path(), ns=(1, 1_900_000_000_000_000_000))
+    assert project.listed()[SESSION]["mtime"] == 1_900_000_000_000
+
+
+def test_listing_changes_no_transcript(project: Project) -> None:
+    """Bytes and times of transcripts, damaged ones too, are the same after they were listed."""
+    project.add(healthy() + line(6)[:50])
+    os.utime(project.path(), ns=(1_600_000_000_000_000_000, 1_600_000_000_000_000_000))
+    before = project.path().stat()
+    project.listed()
+    project.listed()
+    after = project.path().stat()
+    assert (before.st_mtime_ns, before.st_ctime_ns, before.st_size) == (
+        after.st_mtime_ns,
+        after.st_ctime_ns,
+        after.st_size,
+    )
+
+
+def test_a_transcript_that_cannot_be_read_is_listed(project: Project) -> None:
+    """One file that the system refuses costs only its own summary."""
+    (project.sessions / "folder.jsonl").mkdir()
+    project.add(healthy())
+    listed = project.listed()
+    assert listed[SESSION]["data"] == project.folded()
+    assert set(listed) <= {SESSION, "folder"}
+
+
+def test_processes_list_while_another_writes(project: Project) -> None:
+    """Listings in several processes at once agree with the file when it is at rest again."""
+    code = """
+import sys
+from pathlib import Path
+from smartwriter.summaries import Summaries
+for _ in range(20):
+    Summaries(Path(sys.argv[1]), Path(sys.argv[2])).current()
+"""
+    arguments = [sys.executable, "-c", code, str(project.cache), str(project.sessions)]
+    writer = journal.Journal(project.path(), durability="os")
+    running = [subprocess.Popen(arguments) for _ in range(2)]
+    for number in range(200):
+        writer.append([entry(number) | {"customTitle": f"title {number}"}])
+    assert [process.wait() for process in running] == [0, 0]
+    assert project.summary() == project.folded()
+    assert project.summary()["custom_title"] == "title 199"
+    assert not journal.read(project.cache).damage
