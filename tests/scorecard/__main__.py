@@ -1,0 +1,86 @@
+"""``scripts/scorecard [--quick] [--seed N] [NAME...]``: trust, as figures anyone can reproduce."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import random
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from figure import Figure, Outcome, Run
+
+MODULES = (
+    "kills",
+    "power_cuts",
+    "system_calls",
+    "disk_faults",
+    "damaged_files",
+    "many_writers",
+    "schedules",
+    "round_trips",
+    "read_only",
+    "lost_lines",
+    "mutations",
+)
+
+
+def main() -> int:
+    options = _options()
+    figures = [figure for module in MODULES for figure in _figures(module)]
+    if options.names:
+        figures = [figure for figure in figures if any(name in figure.name for name in options.names)]
+    print(f"seed {options.seed}{', quick' if options.quick else ''}", flush=True)
+    results = []
+    for figure in figures:
+        outcome, seconds = _measure(figure, options.quick, options.seed)
+        mark = {True: "ok", False: "SHORT", None: "skipped"}[outcome.ok]
+        print(f"{mark:8}{figure.name}\n        target  {figure.target}", flush=True)
+        print(f"        got     {outcome.got}  ({seconds:.1f} s)", flush=True)
+        results.append(
+            {
+                "figure": figure.name,
+                "target": figure.target,
+                "got": outcome.got,
+                "ok": outcome.ok,
+                "seconds": round(seconds, 1),
+            }
+        )
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=2, ensure_ascii=False))
+    short = [result for result in results if result["ok"] is False]
+    print(f"{len(results) - len(short)} of {len(results)} figures hold")
+    return 1 if short else 0
+
+
+def _measure(figure: Figure, quick: bool, seed: int) -> tuple[Outcome, float]:
+    folder = Path(tempfile.mkdtemp(prefix="scorecard-"))
+    started = time.monotonic()
+    try:
+        outcome = figure.measure(Run(quick=quick, seed=seed, folder=folder))
+    except Exception as error:  # a figure that could not be measured falls short
+        outcome = Outcome(f"{type(error).__name__}: {error}", False)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return outcome, time.monotonic() - started
+
+
+def _figures(module: str) -> list[Figure]:
+    return list(importlib.import_module(module).FIGURES)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/scorecard", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="about a twentieth of everything")
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
+    parser.add_argument("--json", type=Path, help="write the table there too")
+    parser.add_argument("names", nargs="*", help="only figures with this in their name")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
