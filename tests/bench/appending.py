@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from bench import alone
+from bench.material import key, session, small_batches, stored
+from bench.peers import InlinePlainStore, PlainStore, sqlite_append
+from bench.ratio import FASTER, Clock, Got, Row, Samples, Target, Timed, interleaved, shown
+from smartwriter.session_store import FileSessionStore
+
+_APPENDS = 100  # a run
+_FAIR_RUNS = 15
+
+
+def _appends(append: Callable[[list[Any]], Awaitable[None]], session_id: str) -> Timed:
+    """The mean time of one append of three entries, each time three new ones."""
+    batches = small_batches(session_id)
+
+    async def run() -> float:
+        ready = [next(batches) for _ in range(_APPENDS)]
+        with Clock() as clock:
+            for batch in ready:
+                await append(batch)
+        return clock.seconds / _APPENDS
+
+    return run
+
+
+def _to(store: Any, session_id: str) -> Timed:
+    return _appends(lambda batch: store.append(key(session_id), batch), session_id)
+
+
+async def _against_plain(folder: Path) -> Got:
+    stores = FileSessionStore(folder / "ours"), PlainStore(folder / "a"), InlinePlainStore(folder / "b")
+    ours, plain, inline = await interleaved(*(_to(store, session()) for store in stores), runs=_FAIR_RUNS)
+    return Got(
+        ours / plain,
+        {
+            "ours": shown(ours.middle),
+            "plain": shown(plain.middle),
+            "plain, blocking the loop": f"{shown(inline.middle)} ({(ours / inline).middle:.2f}×)",
+        },
+    )
+
+
+async def _against_sqlite(folder: Path) -> Got:
+    session_id = session()
+    ours, unsynced, sqlite = await interleaved(
+        _to(FileSessionStore(folder / "ours"), session_id),
+        _to(FileSessionStore(folder / "unsynced", durability="os"), session_id),
+        _appends(sqlite_append(folder / "sessions.db", session_id), session_id),
+        runs=_FAIR_RUNS,
+    )
+    return Got(
+        sqlite / ours,
+        {
+            "ours": shown(ours.middle),
+            "SQLiteSession": shown(sqlite.middle),
+            'ours, durability="os"': f"{shown(unsynced.middle)} ({(sqlite / unsynced).middle:.2f}× faster)",
+        },
+    )
+
+
+async def _at_size(folder: Path) -> Got:
+    big, small = (_to(*stored(folder / name, size)[:2]) for name, size in (("big", 10**9), ("small", 10**6)))
+    os.sync()  # what was just written must not be in the way of the syncs measured
+    await big()
+    await small()
+    at_big, at_small = await interleaved(big, small, runs=_FAIR_RUNS)
+    return Got(at_big / at_small, {"1 GB": shown(at_big.middle), "1 MB": shown(at_small.middle)})
+
+
+async def _first(folder: Path) -> Got:
+    _, session_id, _ = stored(folder, 64 << 20)
+    os.sync()
+    again = small_batches(session_id)
+
+    async def run() -> float:
+        figures = await alone.run("append_first", str(folder), json.dumps([key(session_id), next(again)]))
+        return 1e3 * figures["seconds"]
+
+    (took,) = await interleaved(run, runs=7)
+    return Got(Samples(took.values))
+
+
+ROWS = [
+    Row("synced append of 3 entries, vs the plain store", Target(1.3), _against_plain),
+    Row("synced append of 3 entries, vs SQLiteSession", Target(2, FASTER, at_least=True), _against_sqlite),
+    Row("append at 1 GB of transcript, vs at 1 MB", Target(1.1), _at_size),
+    Row("first append of a new process to 64 MB", Target(150, " ms"), _first),
+]

@@ -1,0 +1,143 @@
+"""The real CLI against the stand-in model."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, InMemorySessionStore, ResultMessage
+from claude_agent_sdk.types import SessionKey, SessionListSubkeysKey, SessionStoreEntry
+
+from bench.material import PROJECT, key, stored
+from bench.ratio import Clock, Got, Row, Samples, Target, Timed, interleaved, shown
+from smartwriter.agent.claude import fork_transcript
+from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, offline_env
+from smartwriter.session_store import FileSessionStore
+
+_MB = 1 << 20
+_ANSWER = "The heron waits where the water slows. " * 50
+
+
+def _script(_: Request) -> Reply:
+    return [Text(_ANSWER)]
+
+
+@asynccontextmanager
+async def _options(folder: Path) -> AsyncIterator[dict[str, Any]]:
+    """For a client that talks to the stand-in and writes into the folder only."""
+    work = folder / "work"
+    work.mkdir()
+    with OfflineModel(_script) as model:
+        yield {
+            "env": offline_env(model.url, folder / "cli-home"),
+            "cwd": work,
+            "tools": [],
+            "setting_sources": [],
+            "system_prompt": "You are a writer.",
+            "include_partial_messages": True,
+            "session_store_flush": "eager",
+            "max_buffer_size": 64 << 20,
+        }
+
+
+async def _turn(options: ClaudeAgentOptions, *, with_exit: bool) -> float:
+    """Connect, prompt, whole answer; and the disconnect, if wanted."""
+    client = ClaudeSDKClient(options)
+    try:
+        with Clock() as clock:
+            await client.connect()
+            await client.query("Write about herons.")
+            last = [message async for message in client.receive_response()][-1]
+            if with_exit:
+                await client.disconnect()
+    finally:
+        await client.disconnect()
+    assert isinstance(last, ResultMessage) and last.result == _ANSWER, last
+    return clock.seconds
+
+
+async def _whole_turn(folder: Path) -> Got:
+    store = FileSessionStore(folder / "ours").bind(PROJECT)
+    async with _options(folder) as options:
+
+        def turn(store: Any) -> Timed:
+            async def run() -> float:
+                return await _turn(ClaudeAgentOptions(**options, session_store=store), with_exit=True)
+
+            return run
+
+        works = turn(store), turn(None), turn(InMemorySessionStore())
+        for work in works:
+            await work()
+        ours, none, memory = await interleaved(*works, runs=19)
+    return Got(
+        ours / none,
+        {
+            "ours": shown(ours.middle),
+            "none": shown(none.middle),
+            "InMemorySessionStore": f"{shown(memory.middle)} ({(memory / none).middle:.2f}×)",
+        },
+    )
+
+
+async def _resume(folder: Path) -> Got:
+    files, session_id, _ = stored(folder / "ours", 13 * _MB)
+    memory = _InOneProject()
+    entries = await files.load(key(session_id))
+    assert entries
+    await memory.append(key(session_id), entries)
+    del entries
+    async with _options(folder) as options:
+
+        def resume(store: Any) -> Timed:
+            async def run() -> float:
+                return await _turn(
+                    ClaudeAgentOptions(**options, session_store=store, resume=session_id), with_exit=False
+                )
+
+            return run
+
+        ours, theirs = await interleaved(resume(files.bind(PROJECT)), resume(memory), runs=15)
+    return Got(ours / theirs, {"ours": shown(ours.middle), "memory": shown(theirs.middle)})
+
+
+class _InOneProject(InMemorySessionStore):
+    """Bound to one project, as ours is."""
+
+    async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
+        await super().append(_bound(key), entries)
+
+    async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
+        return await super().load(_bound(key))
+
+    async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
+        return await super().list_subkeys({"project_key": PROJECT, "session_id": key["session_id"]})
+
+
+def _bound(key: SessionKey) -> SessionKey:
+    bound = key.copy()
+    bound["project_key"] = PROJECT
+    return bound
+
+
+async def _fork(folder: Path) -> Got:
+    files, session_id, written = stored(folder, 13 * _MB)
+    store = files.bind(PROJECT)
+
+    async def run() -> float:
+        with Clock() as clock:
+            await fork_transcript(store, session_id, written.last_uuid)
+        return clock.seconds
+
+    await run()
+    (took,) = await interleaved(run)
+    return Got(Samples(took.values), {"entries": f"{written.entries:,}"})
+
+
+ROWS = [
+    Row("a whole turn of the real CLI, with the store vs with none", Target(1.03), _whole_turn),
+    Row("resume of 13 MB, vs from InMemorySessionStore", Target(1.05), _resume),
+    Row("fork of 13 MB", Target(0.5, " s"), _fork),
+]
