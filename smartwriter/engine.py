@@ -4,18 +4,16 @@
 
     send(prompt) ─► the draft's actor ─► a conversation with the CLI
                          │                       │ transcript
-      events() ◄─────────┘                       ▼ session store
+      events() ◄─── live journal                 ▼ session store
 
-An actor lives while its draft has prompts. It holds the draft's lease and owns its CLI process
-from connect to disconnect, in one task. Nobody who listens to events can hold it up.
+An actor lives while its draft has prompts, and a while longer. It holds the draft's lease and owns
+its CLI process from connect to disconnect, in one task. Nobody who listens can hold it up.
 """
 
 from __future__ import annotations
 
-import math
-import uuid
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import Any
@@ -25,59 +23,48 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from anyio.to_thread import run_sync
 
-from smartwriter.agent.claude import (
-    AgentError,
-    ClaudeAgent,
-    Conversation,
-    Ended,
-    Happening,
-    NotStored,
-    Said,
-    SessionSettings,
-    UsedTool,
-)
-from smartwriter.agent.prompt import system_prompt
-from smartwriter.agent.tools import DraftTools
-from smartwriter.errors import Invalid, SessionMissing, SmartWriterError
-from smartwriter.events import (
-    DraftRevised,
-    Event,
-    Failed,
-    Finished,
-    NotSaved,
-    Queued,
-    TextDelta,
-    ToolUsed,
-    TurnStarted,
-)
-from smartwriter.tasks import Draft, Revision, Task, Turn, TurnState, now
+from smartwriter.agent.claude import AgentError, ClaudeAgent
+from smartwriter.broadcast import Broadcast, follow
+from smartwriter.config import Config
+from smartwriter.errors import Invalid, SmartWriterError
+from smartwriter.events import Event, Failed, Queued, Withdrawn
+from smartwriter.pool import Place, Pool
+from smartwriter.tasks import Draft, Task, Turn
 from smartwriter.workspace import Workspace
+from smartwriter.writer import DraftWriter
 
-DEFAULT_PARALLEL = 4
-_HAND_EDIT_NOTE = "[The author has edited the draft by hand: read it again before you change it.]"
-_LOST_PROMPT_NOTE = "[The connection broke before you got this prompt of the author:]"
+_STOP_POLL_S = 0.25
+_LISTENER_EVENTS = 10_000  # that a listener may lag behind before it is dropped
 
 
 class Engine:
     """Writes the drafts of one workspace. Use it as a context; leaving it waits for all turns."""
 
-    def __init__(self, workspace: Workspace, agent: ClaudeAgent, *, parallel: int = DEFAULT_PARALLEL) -> None:
-        """:param parallel: how many CLI processes live at once, of about 170 MB each."""
-        self._workspace = workspace
-        self._agent = agent
-        self._places = anyio.CapacityLimiter(parallel)
-        self._queues: dict[tuple[str, str], deque[SentPrompt]] = {}
+    def __init__(self, workspace: Workspace, agent: ClaudeAgent, config: Config | None = None) -> None:
+        """:param config: None: the defaults."""
+        self.workspace = workspace
+        self.agent = agent
+        self.config = config or Config()
+        self.pool = Pool(self.config.parallel)
+        self.leaving = anyio.Event()
+        self._actors: dict[tuple[str, str], _Actor] = {}
         self._listeners: set[MemoryObjectSendStream[Event]] = set()
+        self._heeding = anyio.CancelScope()
         self._stack = AsyncExitStack()
-        self._actors: TaskGroup
+        self._group: TaskGroup
 
     async def __aenter__(self) -> Engine:
-        self._actors = await self._stack.enter_async_context(anyio.create_task_group())
+        self._group = await self._stack.enter_async_context(anyio.create_task_group())
+        self._group.start_soon(self._heed_other_processes)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
+        self.leaving.set()
+        for actor in self._actors.values():
+            actor.wake()
+        self._leave()
         try:
             return await self._stack.__aexit__(kind, error, trace)
         except BaseException as raised:
@@ -89,24 +76,57 @@ class Engine:
             for listener in self._listeners:
                 listener.close()
 
+    # Commands ------------------------------------------------------------------------------------
+
     def send(self, task: Task, draft: Draft, prompt: str) -> SentPrompt:
         """Queue a prompt for a draft and return at once. :raises Invalid: for an empty one."""
         if not prompt.strip():
             raise Invalid("The prompt is empty.")
         sent = SentPrompt(prompt)
-        self._publish(Queued(task=task.id, draft=draft.name, prompt=prompt))
+        self.publish(Queued(task=task.id, draft=draft.name, prompt=prompt))
         address = (task.id, draft.name)
-        if address in self._queues:
-            self._queues[address].append(sent)
-        else:
-            self._queues[address] = deque([sent])
-            self._actors.start_soon(self._act, task, draft, name=task.address(draft.name))
+        actor = self._actors.get(address)
+        if actor is None:
+            actor = self._actors[address] = _Actor(self, task, draft)
+            self._group.start_soon(self._act, address, actor, name=task.address(draft.name))
+        actor.queue.append(sent)
+        actor.wake()
         return sent
+
+    def withdraw(self, task: Task, draft: Draft, sent: SentPrompt) -> bool:
+        """Take back a prompt that still waits; False when its turn has started."""
+        actor = self._actors.get((task.id, draft.name))
+        if actor is None or sent not in actor.queue or sent is actor.current:
+            return False
+        actor.queue.remove(sent)
+        self.publish(Withdrawn(task=task.id, draft=draft.name, prompt=sent.prompt))
+        sent.settle(Invalid("The prompt was withdrawn."))
+        return True
+
+    async def stop(self, task: Task, draft: Draft) -> bool:
+        """Stop a draft's turn, keeping what was written; False when none runs here."""
+        actor = self._actors.get((task.id, draft.name))
+        if actor is None or actor.current is None or actor.writer is None:
+            return False
+        await actor.writer.stop()
+        return True
+
+    async def stop_all(self) -> None:
+        """Stop every turn and take back what waits."""
+        for actor in list(self._actors.values()):
+            for sent in [*actor.queue]:
+                self.withdraw(actor.task, actor.draft, sent)
+            await self.stop(actor.task, actor.draft)
+
+    # Events ----------------------------------------------------------------------------------
 
     @asynccontextmanager
     async def events(self) -> AsyncIterator[MemoryObjectReceiveStream[Event]]:
-        """Everything that happens from now on: each prompt ends in a Finished or a Failed."""
-        send, receive = anyio.create_memory_object_stream[Event](math.inf)
+        """All that happens from now on: each prompt ends in an ``Ending`` or a ``Withdrawn``.
+
+        Who stops reading is dropped: the stream ends, and :meth:`follow` takes up from a position.
+        """
+        send, receive = anyio.create_memory_object_stream[Event](_LISTENER_EVENTS)
         self._listeners.add(send)
         try:
             with receive:
@@ -115,45 +135,41 @@ class Engine:
             self._listeners.discard(send)
             send.close()
 
-    def _publish(self, event: Event) -> None:
-        for listener in self._listeners:
-            listener.send_nowait(event)
+    def follow(self, task: Task, draft: Draft, after: int) -> AsyncIterator[Event]:
+        """A draft's events after a position, from disk first; see ``broadcast.follow``."""
+        return follow(self.workspace.live_path(task, draft.name), after)
 
-    async def _act(self, task: Task, draft: Draft) -> None:
-        """A draft's actor: takes its prompts one after the other, until there are none."""
-        address = (task.id, draft.name)
-        queue = self._queues[address]
-        try:
-            while queue:  # again when a prompt came while the writer was being closed
-                async with self._places, self._writer(task, draft) as writer:
-                    while queue:
-                        turn = await writer.take_turn(queue[0].prompt)
-                        queue.popleft().settle(turn)
-        except (SmartWriterError, OSError) as error:
-            for sent in queue:
-                self._publish(Failed(task=task.id, draft=draft.name, detail=str(error)))
-                sent.settle(error)
-        finally:
-            del self._queues[address]
-
-    @asynccontextmanager
-    async def _writer(self, task: Task, draft: Draft) -> AsyncIterator[_DraftWriter]:
-        await run_sync(lambda: self._draft_writer(task, draft).check())  # what is refused leaves no lock file
-        lease = self._workspace.lease(task, draft.name)
-        await run_sync(lease.acquire)
-        try:
-            # Read again under the lease: another process may have changed it until now.
-            task = await run_sync(self._workspace.tasks.find, task.id)
-            writer = await run_sync(self._draft_writer, task, self._workspace.tasks.draft(task, draft.name))
+    def publish(self, event: Event) -> None:
+        """Tell all who listen."""
+        for listener in list(self._listeners):
             try:
-                yield writer
-            finally:
-                await writer.hang_up()
-        finally:
-            lease.release()
+                listener.send_nowait(event)
+            except (anyio.WouldBlock, anyio.BrokenResourceError):
+                self._listeners.discard(listener)
+                listener.close()
 
-    def _draft_writer(self, task: Task, draft: Draft) -> _DraftWriter:
-        return _DraftWriter(self._workspace, self._agent, task, draft, self._publish)
+    async def _heed_other_processes(self) -> None:
+        """Stop the turns that ``smartwriter stop`` was called for."""
+        with self._heeding:
+            while True:
+                writing = [actor for actor in self._actors.values() if actor.current is not None]
+                for actor in await run_sync(_asked_to_stop, self.workspace, writing):
+                    await self.stop(actor.task, actor.draft)
+                await anyio.sleep(_STOP_POLL_S)
+
+    def _leave(self) -> None:
+        if self.leaving.is_set() and not self._actors:
+            self._heeding.cancel()
+
+    def start_soon(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._group.start_soon(function)
+
+    async def _act(self, address: tuple[str, str], actor: _Actor) -> None:
+        try:
+            await actor.run()
+        finally:
+            del self._actors[address]
+            self._leave()
 
 
 class SentPrompt:
@@ -176,139 +192,113 @@ class SentPrompt:
         self._settled.set()
 
 
-class _DraftWriter:
-    """Takes the turns of one draft, over a conversation that it opens when needed."""
+class _Actor:
+    """Takes a draft's prompts one after the other."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        agent: ClaudeAgent,
-        task: Task,
-        draft: Draft,
-        publish: Callable[[Event], None],
-    ) -> None:
-        self._publish = publish
-        self._workspace = workspace
-        self._agent = agent
-        self._task = task
-        self._draft = draft
-        self._text = workspace.text(task, draft.name)
-        self._tools = DraftTools(self._text, self._on_revision)
-        self._conversation: Conversation | None = None
-        self._prompt = ""
-        self._hang_up = AsyncExitStack()
+    def __init__(self, engine: Engine, task: Task, draft: Draft) -> None:
+        self.task, self.draft = task, draft
+        self.queue: deque[SentPrompt] = deque()
+        self.current: SentPrompt | None = None
+        self.writer: DraftWriter | None = None
+        self._engine = engine
+        self._woken = anyio.Event()
 
-    def check(self) -> None:
-        """Whether it could take a turn. Blocking. :raises SessionMissing:"""
-        self._is_stored(self._workspace.tasks.turns(self._task, self._draft.name))
+    def wake(self) -> None:
+        self._woken.set()
 
-    async def take_turn(self, prompt: str) -> Turn:
-        """One prompt to its result; how it ended is in the turn.
+    async def run(self) -> None:
+        while self.queue:  # again when a prompt came while the writer was being closed
+            try:
+                await self._write()
+            except (SmartWriterError, AgentError, OSError) as error:
+                self._refuse(error)
 
-        :raises SmartWriterError, OSError: it could not start; nothing was recorded.
-        """
-        tasks = self._workspace.tasks
-        turns = await run_sync(tasks.turns, self._task, self._draft.name)
-        resume = await run_sync(self._is_stored, turns)
-        collection = await run_sync(self._workspace.task_collection, self._task)
-        memory = await run_sync(collection.memory)
-        number = turns[-1].number + 1 if turns else 1
-        edited = await run_sync(self._text.take_hand_edit, number)
-        cut_off = _cut_off(turns)
-        lost = [turn.prompt for turn in cut_off if not await run_sync(self._is_in_transcript, turn)]
-        if not resume:
-            await self._choose_session(turns)
-        turn = Turn(
-            number=number,
-            uuid=str(uuid.uuid4()),
-            session_id=self._draft.session_id,
-            prompt=prompt,
-            state=TurnState.running,
-            memory=memory.hashes,
-        )
-        self._tools.turn = number
-        await run_sync(tasks.record, self._task, self._draft.name, [*cut_off, turn])
-        self._tell(TurnStarted, turn=number, prompt=prompt)
+    async def _write(self) -> None:
+        pool = self._engine.pool
+        place = await pool.take()
         try:
-            conversation = await self._connected(system_prompt(self._task, memory), resume)
-            notes = [f"{_LOST_PROMPT_NOTE}\n\n{prompt}" for prompt in lost] + [_HAND_EDIT_NOTE] * bool(edited)
-            async for happening in conversation.turn("\n\n".join([*notes, prompt]), turn.uuid):
-                turn = self._follow(turn, happening)
-        except AgentError as error:
-            turn = turn.model_copy(update={"state": TurnState.failed, "detail": str(error)})
-            await self.hang_up()
-        turn = turn.model_copy(update={"ended_at": now()})
-        await run_sync(tasks.record, self._task, self._draft.name, [turn])
-        self._tell(Finished, turn=turn)
-        return turn
+            async with self._writing():
+                while self.queue:
+                    await self._take_turns()
+                    await self._rest(place)
+        finally:
+            pool.give_back(place)
 
-    def _follow(self, turn: Turn, happening: Happening) -> Turn:
-        match happening:
-            case Said(text):
-                self._tell(TextDelta, turn=turn.number, text=text)
-            case UsedTool(name):
-                self._tell(ToolUsed, turn=turn.number, name=name)
-            case NotStored(detail):
-                self._tell(NotSaved, turn=turn.number, detail=detail)
-            case Ended(error, usage, model):
-                state = TurnState.failed if error else TurnState.finished
-                return turn.model_copy(
-                    update={"state": state, "detail": error, "usage": usage, "model": model}
-                )
-        return turn
+    async def _take_turns(self) -> None:
+        assert self.writer is not None
+        while self.queue:
+            self.current = self.queue[0]
+            try:
+                await run_sync(_asked_to_stop, self._engine.workspace, [self])  # not this one
+                turn = await self.writer.take_turn(self.current.prompt)
+                await self._broadcast.flush()
+            finally:
+                self.current = None
+            self.queue.popleft().settle(turn)
 
-    async def _connected(self, prompt: str, resume: bool) -> Conversation:
-        """The live conversation, opened anew when the memory in its prompt has changed."""
-        if self._conversation is None or prompt != self._prompt:
-            await self.hang_up()
-            settings = SessionSettings(
-                store=self._workspace.store.bind(self._task.project_key),
-                session_id=self._draft.session_id,
-                resume=resume,
-                system_prompt=prompt,
-                prompt_file=self._workspace.hidden / "live" / self._task.id / f"{self._draft.name}.prompt.md",
-                tools=self._tools.all(),
-                cwd=self._workspace.root,
-            )
-            self._conversation = await self._hang_up.enter_async_context(self._agent.converse(settings))
-            self._prompt = prompt
-        return self._conversation
+    async def _rest(self, place: Place) -> None:
+        """Wait for a prompt, as long as nothing speaks for closing the process."""
+        engine = self._engine
+        engine.pool.rest(place)
+        with anyio.move_on_after(engine.config.idle_s):
+            while not (self.queue or engine.leaving.is_set() or place.wanted.is_set()):
+                self._woken = anyio.Event()
+                async with anyio.create_task_group() as group:
+                    group.start_soon(_first, self._woken, group)
+                    group.start_soon(_first, place.wanted, group)
+        engine.pool.work(place)
 
-    async def hang_up(self) -> None:
-        self._conversation = None
-        await self._hang_up.aclose()
+    def _refuse(self, error: Exception) -> None:
+        """Nothing was even started: each prompt that waits is told."""
+        while self.queue:
+            self._engine.publish(Failed(task=self.task.id, draft=self.draft.name, detail=str(error)))
+            self.queue.popleft().settle(error)
 
-    def _is_stored(self, turns: list[Turn]) -> bool:
-        """Whether there is a session to resume. :raises SessionMissing: when there was one."""
-        transcript = self._workspace.transcript(self._task, self._draft)
-        if transcript.has_entries():
-            return True
-        if any(turn.state is TurnState.finished for turn in turns):
-            raise SessionMissing(self._task.address(self._draft.name), transcript.path)
-        return False
+    @asynccontextmanager
+    async def _writing(self) -> AsyncIterator[None]:
+        """The draft's writer, under the draft's lease."""
+        workspace = self._engine.workspace
+        await run_sync(lambda: self._new_writer().check())  # what is refused leaves no lock file
+        lease = workspace.lease(self.task, self.draft.name)
+        await run_sync(lease.acquire)
+        try:
+            # Read again under the lease: another process may have changed it until now.
+            self.task = await run_sync(workspace.tasks.find, self.task.id)
+            self.draft = workspace.tasks.draft(self.task, self.draft.name)
+            writer = self.writer = await run_sync(self._new_writer)
+            self._engine.start_soon(self._broadcast.run)
+            try:
+                yield
+            finally:
+                self.writer = None
+                await writer.hang_up()
+                await self._broadcast.close()
+        finally:
+            lease.release()
 
-    def _is_in_transcript(self, turn: Turn) -> bool:
-        return self._workspace.transcript(self._task, self._draft).has(turn.uuid)
+    def _new_writer(self) -> DraftWriter:
+        engine = self._engine
 
-    async def _choose_session(self, turns: list[Turn]) -> None:
-        """A first turn that died before anything was stored used up its session id: the CLI
-        keeps a copy of its own under it and refuses to create it again."""
-        if any(turn.session_id == self._draft.session_id for turn in turns):
-            self._draft = self._draft.model_copy(update={"session_id": str(uuid.uuid4())})
-            draft = self._draft
-            await run_sync(self._workspace.tasks.update, self._task.id, lambda task: task.with_draft(draft))
+        def publish(event: Event) -> None:
+            self._broadcast.publish(event)
 
-    def _on_revision(self, revision: Revision) -> None:
-        self._tell(DraftRevised, turn=revision.turn, revision=revision.number, characters=len(revision.text))
-
-    def _tell(self, kind: type[Event], **fields: Any) -> None:
-        self._publish(kind(task=self._task.id, draft=self._draft.name, **fields))
+        writer = DraftWriter(
+            engine.workspace, engine.agent, self.task, self.draft, publish, engine.config.silence_s
+        )
+        self._broadcast = Broadcast(writer.live, engine.publish)
+        return writer
 
 
-def _cut_off(turns: list[Turn]) -> list[Turn]:
-    """Turns that say they run although we hold the lease: their process died."""
-    return [
-        turn.model_copy(update={"state": TurnState.interrupted, "ended_at": now()})
-        for turn in turns
-        if turn.state is TurnState.running
-    ]
+def _asked_to_stop(workspace: Workspace, actors: list[_Actor]) -> list[_Actor]:
+    asked = []
+    for actor in actors:
+        path = workspace.stop_path(actor.task, actor.draft.name)
+        if path.exists():
+            path.unlink(missing_ok=True)
+            asked.append(actor)
+    return asked
+
+
+async def _first(event: anyio.Event, group: TaskGroup) -> None:
+    await event.wait()
+    group.cancel_scope.cancel()

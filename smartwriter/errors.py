@@ -14,7 +14,7 @@ SmartWriterError
 ├── AlreadyExists (ValueError)
 ├── SessionMissing (LookupError)       a recorded session is not on disk
 ├── DraftBusy                          another process is writing this draft
-└── TurnFailed                         a turn ended without an answer
+└── NotSavedYet                        a draft waits until its last turn is stored
 
 The message of each is one plain sentence that can be shown to a writer as it is.
 """
@@ -135,9 +135,9 @@ class DraftBusy(SmartWriterError):
         self.address, self.holder = address, holder
 
 
-class TurnFailed(SmartWriterError):
-    """A turn ended without its answer; ``detail`` has the agent's own words."""
+class NotSavedYet(SmartWriterError):
+    """Part of a draft's last turn is only in memory; until it is stored, no turn is taken."""
 
     def __init__(self, address: str, detail: str) -> None:
-        super().__init__(f"The turn of {address} failed: {detail}")
+        super().__init__(f"{address} takes no turn until its last one is stored: {detail}")
         self.address, self.detail = address, detail

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
-from smartwriter.tasks import Turn, Value
+from smartwriter.tasks import Turn, Usage, Value
 
 
 class _OfDraft(Value):
     task: str
     """The task's id."""
     draft: str
+    position: int = 0
+    """Grows with every event of a draft, over restarts too; 0 for one that is not kept on disk."""
 
 
 class Queued(_OfDraft):
     """A prompt waits for a free place, or for the draft's earlier prompts."""
 
     kind: Literal["queued"] = "queued"
+    prompt: str
+
+
+class Withdrawn(_OfDraft):
+    """A waiting prompt was taken back."""
+
+    kind: Literal["withdrawn"] = "withdrawn"
     prompt: str
 
 
@@ -36,10 +47,31 @@ class TextDelta(_OfDraft):
     text: str
 
 
+class TextDropped(_OfDraft):
+    """The API was asked anew: the last characters of the text do not count."""
+
+    kind: Literal["text_dropped"] = "text_dropped"
+    turn: int
+    characters: int
+
+
+class ThinkingDelta(_OfDraft):
+    kind: Literal["thinking"] = "thinking"
+    turn: int
+    text: str
+
+
 class ToolUsed(_OfDraft):
     kind: Literal["tool_used"] = "tool_used"
     turn: int
     name: str
+
+
+class ToolAnswered(_OfDraft):
+    kind: Literal["tool_answered"] = "tool_answered"
+    turn: int
+    text: str
+    failed: bool
 
 
 class DraftRevised(_OfDraft):
@@ -49,12 +81,42 @@ class DraftRevised(_OfDraft):
     characters: int
 
 
+class UsageCounted(_OfDraft):
+    kind: Literal["usage"] = "usage"
+    turn: int
+    usage: Usage
+
+
+class Retrying(_OfDraft):
+    """The API did not answer; it is asked again after a wait."""
+
+    kind: Literal["retrying"] = "retrying"
+    turn: int
+    attempt: int
+    of: int
+    wait_s: float
+    why: str
+
+
+class RateLimited(_OfDraft):
+    kind: Literal["rate_limited"] = "rate_limited"
+    turn: int
+    until: datetime | None
+
+
 class NotSaved(_OfDraft):
-    """Part of the transcript could not be stored."""
+    """Part of the transcript could not be stored where it belongs."""
 
     kind: Literal["not_saved"] = "not_saved"
     turn: int
     detail: str
+
+
+class Stopped(_OfDraft):
+    """The turn was stopped on request; what had been written stays."""
+
+    kind: Literal["stopped"] = "stopped"
+    turn: Turn
 
 
 class Finished(_OfDraft):
@@ -63,13 +125,43 @@ class Finished(_OfDraft):
 
 
 class Failed(_OfDraft):
-    """A turn, or the attempt to start one, ended without an answer."""
+    """A turn, or the attempt to start one, ended without its answer."""
 
     kind: Literal["failed"] = "failed"
     detail: str
+    turn: Turn | None = None
+    """None: it could not even start, and nothing was recorded."""
 
 
-Event = Queued | TurnStarted | TextDelta | ToolUsed | DraftRevised | NotSaved | Finished | Failed
+class Reload(_OfDraft):
+    """What came before this position is not kept any more: read the draft anew."""
+
+    kind: Literal["reload"] = "reload"
+
+
+Event = (
+    Queued
+    | Withdrawn
+    | TurnStarted
+    | TextDelta
+    | TextDropped
+    | ThinkingDelta
+    | ToolUsed
+    | ToolAnswered
+    | DraftRevised
+    | UsageCounted
+    | Retrying
+    | RateLimited
+    | NotSaved
+    | Stopped
+    | Finished
+    | Failed
+    | Reload
+)
+Ending = Finished | Stopped | Failed
+"""Each prompt ends in one of these, or in a ``Withdrawn``."""
+
+_EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
 
 
 def parse(line: str | bytes) -> Event:
@@ -77,4 +169,6 @@ def parse(line: str | bytes) -> Event:
     return _EVENT.validate_json(line)
 
 
-_EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
+def from_dict(fields: Mapping[str, Any]) -> Event:
+    """An event from its fields. :raises pydantic.ValidationError:"""
+    return _EVENT.validate_python(fields)

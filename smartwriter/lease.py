@@ -63,6 +63,13 @@ class Lease:
             os.close(self._fd)
             self._fd = None
 
+    def holder(self) -> str:
+        """Who holds it, in words."""
+        try:
+            return _holder(self._path.read_bytes()[:1000])
+        except OSError:
+            return "another process"
+
     def is_held(self) -> bool:
         """Whether anybody holds it now, perhaps this process."""
         try:

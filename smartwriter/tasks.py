@@ -39,6 +39,8 @@ class Draft(Value):
     name: str
     session_id: str
     """Chosen by us, and recorded before the first token."""
+    earlier_sessions: tuple[str, ...] = ()
+    """Ids that the session had before, oldest first."""
     origin: Origin | None = None
     created_at: datetime = Field(default_factory=now)
     dropped: bool = False
@@ -76,8 +78,12 @@ class TurnState(str, Enum):
     finished = "finished"
     failed = "failed"
     """Ended without its answer; ``detail`` says why."""
+    stopped = "stopped"
+    """Stopped on request; what had been written by then is in the transcript."""
     interrupted = "interrupted"
     """Its process died in it; what had been stored by then is in the transcript."""
+    recovered = "recovered"
+    """Its process died in it, but the CLI finished the answer, and it was taken in later."""
 
 
 class Usage(Value):
@@ -104,6 +110,8 @@ class Turn(Value):
     started_at: datetime = Field(default_factory=now)
     ended_at: datetime | None = None
     detail: str = ""
+    partial: str = ""
+    """What was heard of an answer that did not come to its end."""
     memory: Mapping[str, str] = Field(default_factory=dict)
     """The sha256 of each memory file that the turn had, by name."""
     usage: Usage = Usage()

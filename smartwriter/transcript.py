@@ -72,6 +72,20 @@ def messages(entries: Iterable[Entry]) -> list[Message]:
     return found
 
 
+def answer_to(entries: Iterable[Entry], prompt: str) -> str | None:
+    """The whole answer to the prompt of this uuid; None when it did not come to its end."""
+    after = False
+    texts: list[str] = []
+    ended = False
+    for entry in entries:
+        after = after or entry.get("uuid") == prompt
+        if after and entry.get("type") == "assistant" and not _is_service(entry):
+            texts.append(_content(entry.get("message"))[0])
+            message = entry.get("message")
+            ended = isinstance(message, dict) and message.get("stop_reason") == "end_turn"
+    return "\n\n".join(text for text in texts if text) if ended else None
+
+
 def relinked(entries: Sequence[Entry]) -> list[Entry]:
     """The entries with links past those that are missing, so that any reader reaches them all."""
     parents, broken = _parents(_in_chain(entries))

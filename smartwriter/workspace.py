@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import smartwriter.config as config
 import smartwriter.journal as journal
 from smartwriter.drafts import DraftText
 from smartwriter.errors import AlreadyExists, CollectionNotFound, Invalid, NotAWorkspace
@@ -14,6 +15,7 @@ from smartwriter.lease import Lease
 from smartwriter.memory import Collection, normal
 from smartwriter.names import readable_name
 from smartwriter.session_store import FileSessionStore
+from smartwriter.spool import Spool
 from smartwriter.task_manager import TaskManager
 from smartwriter.tasks import UNFILED, Draft, Task
 from smartwriter.transcript import Transcript
@@ -35,12 +37,15 @@ class Workspace:
             raise NotAWorkspace(root)
         self.store = FileSessionStore(self.hidden)
         self.tasks = TaskManager(self.hidden)
+        self.spool = Spool(self.hidden / "spool", self.hidden / "trash" / "spool")
 
     @classmethod
     def create(cls, root: Path) -> Workspace:
         """Make a folder a workspace. One that is one already stays as it is."""
         journal.make_folder(root / _HIDDEN)
         journal.make_folder(root / "collections")
+        if not (root / _HIDDEN / "config.toml").exists():
+            journal.write_document(root / _HIDDEN / "config.toml", config.TEMPLATE)
         return cls(root)
 
     @classmethod
@@ -51,6 +56,10 @@ class Workspace:
             if (candidate / _HIDDEN).is_dir():
                 return cls(candidate)
         raise NotAWorkspace(folder)
+
+    def config(self) -> config.Config:
+        """:raises Invalid: when config.toml is wrong."""
+        return config.load(self.hidden / "config.toml")
 
     # Collections -----------------------------------------------------------------------------
 
@@ -116,6 +125,14 @@ class Workspace:
     def transcript(self, task: Task, draft: Draft) -> Transcript:
         key: SessionKey = {"project_key": task.project_key, "session_id": draft.session_id}
         return Transcript(self.store.path(key))
+
+    def live_path(self, task: Task, draft: str) -> Path:
+        """Where the events of a draft's last turn are."""
+        return self.hidden / "live" / task.id / f"{draft}.jsonl"
+
+    def stop_path(self, task: Task, draft: str) -> Path:
+        """The file that asks the process that writes a draft to stop."""
+        return self.hidden / "locks" / task.id / f"{draft}.stop"
 
     def lease(self, task: Task, draft: str) -> Lease:
         return Lease(self.hidden / "locks" / task.id / f"{draft}.lock", task.address(draft))

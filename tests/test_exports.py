@@ -30,8 +30,8 @@ def test_layers_import_only_downwards() -> None:
     layers = [
         {"errors", "tasks", "events", "names", "damage"},
         {"journal", "summaries", "session_store", "memory", "task_manager", "drafts", "lease"}
-        | {"transcript", "workspace"},
-        {"agent", "engine", "fork", "doctor"},
+        | {"transcript", "workspace", "live", "spool", "config"},
+        {"agent", "engine", "writer", "pool", "broadcast", "fork", "doctor", "recovery"},
         {"cli", "__main__"},
     ]
     package = Path(smartwriter.__file__).parent

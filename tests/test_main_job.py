@@ -24,6 +24,7 @@ from smartwriter.agent.offline import (
     ToolUse,
     Wait,
 )
+from smartwriter.config import Config
 from smartwriter.engine import Engine
 from smartwriter.errors import DraftBusy, SessionMissing
 from smartwriter.events import Event, parse
@@ -40,7 +41,7 @@ def take_turns(
     events: list[Event] = []
 
     async def run() -> list[Turn]:
-        async with Engine(workspace, claude, parallel=parallel) as engine, engine.events() as stream:
+        async with Engine(workspace, claude, Config(parallel=parallel)) as engine, engine.events() as stream:
             sent = [engine.send(task, draft, prompt) for task, draft, prompt in resolved]
             turns = [await prompt.outcome() for prompt in sent]
             while stream.statistics().current_buffer_used:

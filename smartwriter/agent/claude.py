@@ -6,26 +6,33 @@ Every setting below is there for a reason that was measured; see the comments.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, cast
 
+from anyio import move_on_after
 from anyio.to_thread import run_sync
 from claude_agent_sdk import (
     AssistantMessage,
     ClaudeAgentOptions,
     ClaudeSDKClient,
     ClaudeSDKError,
+    Message,
     MirrorErrorMessage,
+    RateLimitEvent,
     ResultMessage,
     SdkMcpTool,
     SessionKey,
     SessionStore,
     SessionStoreEntry,
     StreamEvent,
+    SystemMessage,
+    ToolResultBlock,
     ToolUseBlock,
+    UserMessage,
     create_sdk_mcp_server,
     fork_session_via_store,
     get_session_messages_from_store,
@@ -45,6 +52,9 @@ LOGIN_HINT = (
 )
 
 
+RESULT_GRACE_S = 20.0  # for the result, once the answer has ended
+
+
 class AgentError(Exception):
     """The conversation broke; the message has the SDK's own words."""
 
@@ -57,8 +67,43 @@ class Said:
 
 
 @dataclass(frozen=True)
+class Unsaid:
+    """The API was asked anew: the last of the text does not count."""
+
+    characters: int
+
+
+@dataclass(frozen=True)
+class Thought:
+    text: str
+
+
+@dataclass(frozen=True)
 class UsedTool:
     name: str
+
+
+@dataclass(frozen=True)
+class ToolAnswer:
+    text: str
+    failed: bool
+
+
+@dataclass(frozen=True)
+class Retry:
+    """The API is asked again after a wait."""
+
+    attempt: int
+    of: int
+    wait_s: float
+    why: str
+
+
+@dataclass(frozen=True)
+class Limited:
+    """The account's rate limit is reached."""
+
+    until: datetime | None
 
 
 @dataclass(frozen=True)
@@ -69,16 +114,25 @@ class NotStored:
 
 
 @dataclass(frozen=True)
+class SessionChanged:
+    """The conversation goes on under another session id."""
+
+    session_id: str
+
+
+Happening = Said | Unsaid | Thought | UsedTool | ToolAnswer | Retry | Limited | NotStored | SessionChanged
+
+
+@dataclass(frozen=True)
 class Ended:
-    """The turn's result."""
+    """A turn's result."""
 
     error: str
-    """Why there is no answer; empty when there is one."""
+    """Why there is no whole answer; empty when there is one."""
     usage: Usage
     model: str
-
-
-Happening = Said | UsedTool | NotStored | Ended
+    alive: bool = True
+    """False: the conversation cannot be used any more."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +171,7 @@ class ClaudeAgent:
             except (ClaudeSDKError, RuntimeError, OSError) as error:
                 raise _agent_error(error, stderr) from error
             try:
-                yield Conversation(client, stderr)
+                yield Conversation(client, settings.session_id, stderr)
             finally:
                 await client.disconnect()
         finally:
@@ -153,36 +207,119 @@ class ClaudeAgent:
 class Conversation:
     """A live session, for one turn after the other."""
 
-    def __init__(self, client: ClaudeSDKClient, stderr: deque[str]) -> None:
+    def __init__(self, client: ClaudeSDKClient, session_id: str, stderr: deque[str]) -> None:
         self._client = client
+        self._session_id = session_id
         self._stderr = stderr
+        self._interrupted = False
+        self._cost_usd = 0.0  # of the turns so far: the SDK reports the sum
 
-    async def turn(self, prompt: str, uuid: str) -> AsyncIterator[Happening]:
-        """Send a prompt and follow it to its result, which is the last thing yielded.
+    async def turn(
+        self, prompt: str, uuid: str, hear: Callable[[Happening], None], silence_s: float
+    ) -> Ended:
+        """Send a prompt and follow it to its result.
 
         :param uuid: becomes that of the prompt's transcript entry.
-        :raises AgentError: when the CLI dies under it.
+        :param hear: is told what happens.
+        :param silence_s: how long the CLI may say nothing at all.
+        :raises AgentError: it died, or fell silent; the conversation cannot be used any more.
         """
-        model = ""
+        listener = _Listener(hear)
+        self._interrupted = False
         try:
             await self._client.query(_one(_verbatim(prompt, uuid)))
-            async for message in self._client.receive_response():
-                match message:
-                    case StreamEvent(event={"type": "content_block_delta", "delta": {"text": str(text)}}):
-                        yield Said(text)
-                    case AssistantMessage():
-                        model = message.model
-                        for block in message.content:
-                            if isinstance(block, ToolUseBlock):
-                                yield UsedTool(block.name.removeprefix(f"mcp__{_SERVER}__"))
-                    case MirrorErrorMessage():
-                        yield NotStored(message.error)
-                    case ResultMessage():
-                        yield Ended(_error(message), _usage(message), model)
-                        return
+            messages = self._client.receive_messages()
+            while not isinstance(message := await self._next(messages, listener, silence_s), ResultMessage):
+                if message is None:
+                    return Ended("", Usage(), listener.model, alive=False)
+                listener.take(message)
         except (ClaudeSDKError, RuntimeError, OSError) as error:
             raise _agent_error(error, self._stderr) from error
-        raise AgentError("the CLI ended without a result. " + " ".join(self._stderr))
+        if message.session_id and message.session_id != self._session_id:
+            self._session_id = message.session_id
+            hear(SessionChanged(message.session_id))
+        usage = _usage(message, self._cost_usd)
+        self._cost_usd = message.total_cost_usd or self._cost_usd
+        return Ended(_error(message), usage, listener.model)
+
+    async def interrupt(self) -> None:
+        """Stop the turn; it still comes to its result, and what was written stays.
+
+        :raises AgentError: the CLI is gone.
+        """
+        self._interrupted = True
+        try:
+            await self._client.interrupt()
+        except (ClaudeSDKError, RuntimeError, OSError) as error:
+            raise _agent_error(error, self._stderr) from error
+
+    async def _next(
+        self, messages: AsyncIterator[Message], listener: _Listener, silence_s: float
+    ) -> Message | None:
+        """The next message; None when the answer has ended but no result comes."""
+        near_end = listener.answered or self._interrupted
+        wait_s = min(RESULT_GRACE_S, silence_s) if near_end else silence_s
+        with move_on_after(wait_s):
+            try:
+                return await anext(messages)
+            except StopAsyncIteration:
+                raise AgentError("The CLI ended without a result. " + " ".join(self._stderr)) from None
+        if listener.answered:
+            return None
+        raise AgentError(f"The CLI has said nothing for {wait_s:.0f} s. " + " ".join(self._stderr))
+
+
+class _Listener:
+    """Turns the SDK's messages into what happened."""
+
+    def __init__(self, hear: Callable[[Happening], None]) -> None:
+        self.model = ""
+        self.answered = False
+        """The last message of the API is whole, and it asks for no tool."""
+        self._hear = hear
+        self._characters = 0  # of the message so far, while it is not whole
+
+    def take(self, message: Message) -> None:
+        match message:
+            case StreamEvent():
+                self._take_event(message.event)
+            case AssistantMessage():
+                self.model = message.model
+                for block in message.content:
+                    if isinstance(block, ToolUseBlock):
+                        self._hear(UsedTool(block.name.removeprefix(f"mcp__{_SERVER}__")))
+            case UserMessage(content=list(blocks)):
+                for block in blocks:
+                    if isinstance(block, ToolResultBlock):
+                        self._hear(ToolAnswer(_text(block.content), bool(block.is_error)))
+            case MirrorErrorMessage():
+                self._hear(NotStored(message.error))
+            case SystemMessage(subtype="api_retry"):
+                self._drop_broken()
+                self._hear(_retry(message.data))
+            case RateLimitEvent(rate_limit_info=info) if info.status == "rejected":
+                until = info.resets_at and datetime.fromtimestamp(info.resets_at, timezone.utc)
+                self._hear(Limited(until or None))
+
+    def _take_event(self, event: dict[str, Any]) -> None:
+        match event:
+            case {"type": "message_start"}:
+                self._drop_broken()
+                self.answered = False
+            case {"type": "content_block_delta", "delta": {"text": str(text)}}:
+                self._characters += len(text)
+                self._hear(Said(text))
+            case {"type": "content_block_delta", "delta": {"thinking": str(text)}}:
+                self._hear(Thought(text))
+            case {"type": "message_delta", "delta": {"stop_reason": reason}}:
+                self.answered = reason == "end_turn"
+                self._characters = 0
+
+    def _drop_broken(self) -> None:
+        # The CLI closes a message that was broken off as if it were whole, but gives no reason.
+        if self._characters:
+            self._hear(Unsaid(self._characters))
+            self._characters = 0
 
 
 async def fork_transcript(store: BoundSessionStore, session_id: str, last_entry: str) -> str:
@@ -250,14 +387,30 @@ def _error(result: ResultMessage) -> str:
     return _explained(said)
 
 
-def _usage(result: ResultMessage) -> Usage:
+def _retry(data: dict[str, Any]) -> Retry:
+    status = data.get("error_status")
+    return Retry(
+        attempt=data.get("attempt") or 0,
+        of=data.get("max_retries") or 0,
+        wait_s=(data.get("retry_delay_ms") or 0) / 1000,
+        why=str(data.get("error") or (f"HTTP {status}" if status else "no answer")),
+    )
+
+
+def _text(content: str | list[dict[str, Any]] | None) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(block["text"]) for block in content or [] if "text" in block)
+
+
+def _usage(result: ResultMessage, cost_before_usd: float) -> Usage:
     usage = result.usage or {}
     cached = ("cache_read_input_tokens", "cache_creation_input_tokens")
     return Usage(
         input_tokens=usage.get("input_tokens") or 0,
         cached_tokens=sum(usage.get(name) or 0 for name in cached),
         output_tokens=usage.get("output_tokens") or 0,
-        cost_usd=result.total_cost_usd or 0.0,
+        cost_usd=max(0.0, (result.total_cost_usd or 0.0) - cost_before_usd),
         duration_ms=result.duration_ms,
     )
 
@@ -270,4 +423,6 @@ def _agent_error(error: Exception, stderr: deque[str]) -> AgentError:
 def _explained(said: str) -> str:
     """The CLI's words, or for a missing login what to do about it."""
     lower = said.lower()
-    return LOGIN_HINT if "not logged in" in lower or "/login" in lower else said
+    if "not logged in" in lower or "/login" in lower:
+        return LOGIN_HINT
+    return f"{said}. {LOGIN_HINT}" if "failed to authenticate" in lower else said

@@ -31,6 +31,9 @@ _COMMANDS = {
     "fork": ("writing", "Start a trial draft that shares a draft's past, and leave that one alone."),
     "write": ("writing", "Write on with PROMPT (or - for standard input): start a draft, or resume it."),
     "run": ("writing", "Write several drafts at once."),
+    "watch": ("following", "Watch drafts being written, by whatever process, until ctrl-C."),
+    "stop": ("following", "Stop the turn of a draft, in whatever process; what was written of it stays."),
+    "status": ("following", "Say what is being written, by whom, and what was cut off."),
     "doctor": ("doctor", "Read everything and prove that it can be used."),
     "demo": ("demo", "Watch three articles written at once, killed, resumed, forked and compared."),
 }

@@ -24,7 +24,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from smartwriter.cli.progress import Progress
-from smartwriter.cli.writing import OFFLINE_URL
+from smartwriter.cli.running import OFFLINE_URL
 from smartwriter.events import Event, parse
 from smartwriter.tasks import Task
 from smartwriter.workspace import Workspace

@@ -66,7 +66,14 @@ class Progress:
                 line.tail = f"draft: revision {event.revision}, {event.characters} characters. "
             case "not_saved":
                 line.state, line.tail = "NOT SAVED", event.detail
-            case "finished":
+            case "text_dropped":
+                line.characters -= event.characters
+                line.tail = ""
+            case "retrying":
+                line.tail = (
+                    f"{event.why}: asked again in {event.wait_s:.0f} s ({event.attempt} of {event.of}) "
+                )
+            case "finished" | "stopped":
                 self._end(line, event.turn.state.value, event.turn.detail)
             case "failed":
                 self._end(line, "failed", event.detail)

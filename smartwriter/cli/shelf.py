@@ -31,13 +31,13 @@ def new_command(
 ) -> None:
     """Start a task: one article with this TITLE."""
     if prompt is not None:
-        from smartwriter.cli.writing import checked_prompt
+        from smartwriter.cli.running import checked_prompt
 
         checked_prompt(prompt)
     task = workspace.new_task(title, collection)
     click.echo(f"{task.id}  {task.title}  ({task.collection})")
     if prompt is not None:
-        from smartwriter.cli.writing import write
+        from smartwriter.cli.running import write
 
         write(workspace, task, task.drafts[task.current], prompt, offline=offline, json_=False)
 

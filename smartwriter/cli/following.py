@@ -1,0 +1,99 @@
+"""Commands that look at what other processes are writing, and stop it."""
+
+from __future__ import annotations
+
+import contextlib
+
+import anyio
+import click
+
+from smartwriter.broadcast import follow
+from smartwriter.cli.app import as_json, in_workspace, print_json
+from smartwriter.cli.progress import Progress
+from smartwriter.events import Event
+from smartwriter.journal import write_document
+from smartwriter.live import LiveJournal
+from smartwriter.tasks import Draft, Task, TurnState
+from smartwriter.workspace import Workspace
+
+
+@click.command()
+@click.argument("addresses", metavar="[TASK[@DRAFT]]...", nargs=-1)
+@click.option("--after", type=int, default=0, help="Only what came after this position.")
+@as_json
+@in_workspace
+def watch_command(workspace: Workspace, addresses: tuple[str, ...], after: int, json_: bool) -> None:
+    """Watch drafts being written, by whatever process, until ctrl-C. By default all tasks.
+
+    First what is kept of the last turn is told again, then what happens.
+    """
+    watched = [workspace.tasks.resolve(address) for address in addresses]
+    if not addresses:
+        watched = [(task, workspace.tasks.draft(task, task.current)) for task in workspace.tasks.all()]
+    with contextlib.suppress(KeyboardInterrupt):
+        anyio.run(_watch, workspace, watched, after, json_)
+
+
+@click.command()
+@click.argument("address", metavar="TASK[@DRAFT]")
+@in_workspace
+def stop_command(workspace: Workspace, address: str) -> None:
+    """Stop the turn of a draft, in whatever process; what was written of it stays."""
+    task, draft = workspace.tasks.resolve(address)
+    if not workspace.lease(task, draft.name).is_held():
+        click.echo(f"{task.address(draft.name)} is not being written.")
+        return
+    write_document(workspace.stop_path(task, draft.name), "stop\n")
+    click.echo(f"Asked the process that writes {task.address(draft.name)} to stop.")
+
+
+@click.command()
+@as_json
+@in_workspace
+def status_command(workspace: Workspace, json_: bool) -> None:
+    """Say what is being written, by whom, and what was cut off."""
+    found = [
+        (task, draft, state)
+        for task in workspace.tasks.all()
+        for draft in task.drafts.values()
+        if not draft.dropped and (state := _state(workspace, task, draft))
+    ]
+    if json_:
+        print_json([{"task": t.id, "draft": d.name, "state": state} for t, d, state in found])
+        return
+    for task, draft, state in found:
+        click.echo(f"{task.address(draft.name)}  {task.title}: {state}")
+    if not found:
+        click.echo("Nothing is being written.")
+
+
+def _state(workspace: Workspace, task: Task, draft: Draft) -> str:
+    lease = workspace.lease(task, draft.name)
+    if lease.is_held():
+        ended = LiveJournal.has_ended(workspace.live_path(task, draft.name))
+        return f"{'idle' if ended else 'writing'}, in {lease.holder()}"
+    turns = workspace.tasks.turns(task, draft.name)
+    if turns and turns[-1].state is TurnState.running:
+        return f"turn {turns[-1].number} was cut off; just write on"
+    return ""
+
+
+async def _watch(workspace: Workspace, watched: list[tuple[Task, Draft]], after: int, json_: bool) -> None:
+    titles = {task.id: task.title for task, _ in watched}
+    with contextlib.ExitStack() as stack:
+        progress = None if json_ else stack.enter_context(Progress(titles))
+
+        async def watch_one(task: Task, draft: Draft) -> None:
+            async for event in follow(workspace.live_path(task, draft.name), after):
+                _show(event, progress)
+
+        async with anyio.create_task_group() as group:
+            for task, draft in watched:
+                group.start_soon(watch_one, task, draft)
+
+
+def _show(event: Event, progress: Progress | None) -> None:
+    if progress is None:
+        click.echo(event.model_dump_json())
+    elif event.kind != "reload":
+        progress.show(event)

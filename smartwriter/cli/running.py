@@ -1,0 +1,257 @@
+"""Running the engine in the foreground: the agent, what is shown, and how it is stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterable, Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import click
+
+from smartwriter.cli.app import print_json
+from smartwriter.errors import Invalid, SmartWriterError
+from smartwriter.tasks import Draft, Task, Turn, TurnState
+from smartwriter.workspace import Workspace
+
+if TYPE_CHECKING:
+    from smartwriter.agent.claude import ClaudeAgent
+    from smartwriter.config import Config
+    from smartwriter.engine import Engine, SentPrompt
+    from smartwriter.events import Event
+
+OFFLINE_URL = "SMARTWRITER_OFFLINE_URL"
+"""Environment variable: a stand-in that is already running, to be used by --offline."""
+
+
+def write(workspace: Workspace, task: Task, draft: Draft, prompt: str, *, offline: bool, json_: bool) -> None:
+    """Take one turn in the foreground."""
+    checked_prompt(prompt)
+    workspace.config()  # says what is wrong in it before anything starts
+    with agent(offline) as claude:
+        tell_recovered(workspace, claude)
+        turn = anyio.run(_write, workspace, claude, task, draft, prompt, json_)
+    if json_:
+        print_json(turn.model_dump(mode="json"))
+    if turn.state is TurnState.stopped:
+        raise click.ClickException("Stopped; what had been written is kept.")
+    if turn.state is not TurnState.finished:
+        raise click.ClickException(turn.detail)
+
+
+def run_jobs(
+    workspace: Workspace,
+    started: list[tuple[Task, Draft, str]],
+    config: Config | None = None,
+    notify: str | None = None,
+    *,
+    offline: bool,
+    json_: bool,
+) -> None:
+    config = config or workspace.config()
+    with agent(offline) as claude:
+        tell_recovered(workspace, claude)
+        notifier = Notifier(
+            config.notify if notify is None else notify, {task.id: task.title for task, _, _ in started}
+        )
+        turns = anyio.run(_run, workspace, claude, started, config, notifier, json_)
+    failed = [turn for turn in turns if not isinstance(turn, Turn) or turn.state is not TurnState.finished]
+    if failed:
+        raise click.ClickException(f"{len(failed)} of {len(turns)} did not finish.")
+
+
+def checked_prompt(prompt: str) -> None:
+    if not prompt.strip():
+        raise Invalid("The prompt is empty.")
+
+
+@contextlib.contextmanager
+def agent(offline: bool) -> Iterator[ClaudeAgent]:
+    """The agent that writes: Claude, or the stand-in."""
+    from smartwriter.agent.claude import ClaudeAgent
+
+    if not offline:
+        yield ClaudeAgent()
+        return
+    from smartwriter.agent.offline import BANNER, OfflineModel, clean_environment, offline_env
+    from smartwriter.recovery import OFFLINE_HOMES
+
+    with clean_environment(), contextlib.ExitStack() as stack:
+        home = tempfile.TemporaryDirectory(
+            prefix=f"{OFFLINE_HOMES}{os.getpid()}-", ignore_cleanup_errors=True
+        )
+        url = os.environ.get(OFFLINE_URL)
+        if not url:
+            click.secho(BANNER, err=True, fg="yellow")
+            url = stack.enter_context(OfflineModel()).url
+        yield ClaudeAgent(env=offline_env(url, Path(stack.enter_context(home))))
+
+
+def tell_recovered(workspace: Workspace, claude: ClaudeAgent) -> None:
+    """Settle what a crash left, and say so, once."""
+    from smartwriter.recovery import config_folder, recover
+
+    for recovered in recover(workspace, [config_folder(claude.env)]):
+        click.secho(str(recovered), err=True, fg="yellow")
+
+
+async def _run(
+    workspace: Workspace,
+    claude: ClaudeAgent,
+    started: list[tuple[Task, Draft, str]],
+    config: Config,
+    notifier: Notifier,
+    json_: bool,
+) -> list[Turn | Exception]:
+    from smartwriter.cli.progress import Progress
+    from smartwriter.engine import Engine
+
+    async with Engine(workspace, claude, config) as engine, engine.events() as events:
+        sent = await _send_all(engine, started)
+        with contextlib.ExitStack() as stack:
+            if json_:
+                show: Callable[[Event], None] = _print_json_event
+            else:
+                show = stack.enter_context(Progress({task.id: task.title for task, _, _ in started})).show
+            await _until_ended(engine, events, _both(show, notifier.hear), len(sent))
+    return [await _outcome(prompt) for prompt in sent]
+
+
+async def _send_all(engine: Engine, started: list[tuple[Task, Draft, str]]) -> list[SentPrompt]:
+    """Variants of one draft have one past: the first is sent alone up to its first word, so that the
+    rest find that past in the prompt cache."""
+    first, *rest = started
+    sent = [engine.send(*first)]
+    if rest and all(task.id == first[0].id and prompt == first[2] for task, _, prompt in rest):
+        async with engine.events() as events:
+            async for event in events:
+                if event.kind not in ("queued", "turn_started"):
+                    break
+    return sent + [engine.send(*job) for job in rest]
+
+
+def _both(one: Callable[[Event], None], other: Callable[[Event], None]) -> Callable[[Event], None]:
+    def show(event: Event) -> None:
+        one(event)
+        other(event)
+
+    return show
+
+
+def _print_json_event(event: Event) -> None:
+    click.echo(json.dumps(event.model_dump(mode="json")))  # escaped: a prompt may hold half an emoji
+
+
+_ENDINGS = frozenset({"finished", "failed", "stopped", "withdrawn"})
+
+
+async def _until_ended(
+    engine: Engine, events: AsyncIterable[Event], show: Callable[[Event], None], prompts: int
+) -> None:
+    async with anyio.create_task_group() as group:
+        group.start_soon(_stop_on_signal, engine)
+        async for event in events:
+            show(event)
+            prompts -= event.kind in _ENDINGS
+            if not prompts:
+                break
+        group.cancel_scope.cancel()
+
+
+async def _stop_on_signal(engine: Engine) -> None:
+    """Ctrl-C stops every turn in order; once more, it kills."""
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        stopping = False
+        async for number in signals:
+            if stopping:
+                kill_children()
+                os._exit(128 + number)
+            stopping = True
+            click.secho("\nStopping; once more to kill.", err=True, fg="yellow")
+            await engine.stop_all()
+
+
+def kill_children() -> None:
+    import psutil
+
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+
+
+class Notifier:
+    """Tells a person who looks elsewhere that a draft is done, or needs them."""
+
+    def __init__(self, command: str, titles: dict[str, str]) -> None:
+        """:param command: to run, with the message in the place of ``{}``; empty: the bell."""
+        self._command = command
+        self._titles = titles
+
+    def hear(self, event: Event) -> None:
+        if event.kind not in ("finished", "failed", "not_saved"):
+            return
+        if not self._command:
+            if sys.stderr.isatty():
+                click.echo("\a", nl=False, err=True)
+            return
+        message = f"{self._titles.get(event.task, event.task)}: {event.kind.replace('_', ' ')}"
+        words = [word.replace("{}", message) for word in shlex.split(self._command)]
+        try:
+            subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
+            )
+        except OSError as error:
+            click.secho(f"{words[0]} could not be run: {error.strerror}.", err=True, fg="yellow")
+
+
+async def _outcome(prompt: SentPrompt) -> Turn | Exception:
+    try:
+        return await prompt.outcome()
+    except (SmartWriterError, OSError) as error:
+        return error
+
+
+async def _write(
+    workspace: Workspace, claude: ClaudeAgent, task: Task, draft: Draft, prompt: str, json_: bool
+) -> Turn:
+    from smartwriter.engine import Engine
+
+    async with Engine(workspace, claude, workspace.config()) as engine, engine.events() as events:
+        sent = engine.send(task, draft, prompt)
+        await _until_ended(engine, events, (lambda event: None) if json_ else _Typist().show, 1)
+    return await sent.outcome()
+
+
+class _Typist:
+    """Prints the answer as it is typed, and what else happens on lines of its own."""
+
+    def __init__(self) -> None:
+        self._at_line_start = True
+
+    def show(self, event: Event) -> None:
+        match event.kind:
+            case "text_delta":
+                click.echo(event.text, nl=False)
+                sys.stdout.flush()
+                self._at_line_start = event.text.endswith("\n")
+            case "draft_revised":
+                self._note(f"  · revision {event.revision}, {event.characters} characters")
+            case "not_saved":
+                self._note(f"NOT SAVED: {event.detail}", fg="red")
+            case "finished" | "failed" | "stopped":
+                self._note("")
+
+    def _note(self, text: str, **style: Any) -> None:
+        if not self._at_line_start:
+            click.echo()
+            self._at_line_start = True
+        if text:
+            click.secho(text, err=True, **style)

@@ -1,0 +1,286 @@
+"""The writer of one draft: takes its turns, over a conversation that it opens when needed."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from anyio.to_thread import run_sync
+
+from smartwriter.agent.claude import (
+    AgentError,
+    ClaudeAgent,
+    Conversation,
+    Ended,
+    Happening,
+    Limited,
+    NotStored,
+    Retry,
+    Said,
+    SessionChanged,
+    SessionSettings,
+    Thought,
+    ToolAnswer,
+    Unsaid,
+    UsedTool,
+)
+from smartwriter.agent.prompt import system_prompt
+from smartwriter.agent.tools import DraftTools
+from smartwriter.errors import JournalError, NotSavedYet, SessionMissing
+from smartwriter.events import (
+    DraftRevised,
+    Event,
+    Failed,
+    Finished,
+    NotSaved,
+    RateLimited,
+    Retrying,
+    Stopped,
+    TextDelta,
+    TextDropped,
+    ThinkingDelta,
+    ToolAnswered,
+    ToolUsed,
+    TurnStarted,
+    UsageCounted,
+)
+from smartwriter.live import LiveJournal
+from smartwriter.spool import SpooledStore
+from smartwriter.tasks import Draft, Revision, Task, Turn, TurnState, now
+from smartwriter.workspace import Workspace
+
+_HAND_EDIT_NOTE = "[The author has edited the draft by hand: read it again before you change it.]"
+_LOST_PROMPT_NOTE = "[The connection broke before you got this prompt of the author:]"
+
+
+@dataclass(frozen=True)
+class _Start:
+    """All that a turn starts with."""
+
+    turn: Turn
+    said: str
+    """The prompt as it is sent, with notes on what happened since the last turn."""
+    system_prompt: str
+    resume: bool
+
+
+class DraftWriter:
+    """Writes one draft, whose lease its owner holds. Not to be used by two tasks, but for ``stop``."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        agent: ClaudeAgent,
+        task: Task,
+        draft: Draft,
+        publish: Callable[[Event], None],
+        silence_s: float,
+    ) -> None:
+        """Blocking. :param silence_s: how long the CLI may say nothing before it is given up."""
+        self.live = LiveJournal(workspace.live_path(task, draft.name))
+        self._publish = publish
+        self._workspace = workspace
+        self._agent = agent
+        self._task = task
+        self._draft = draft
+        self._silence_s = silence_s
+        self._text = workspace.text(task, draft.name)
+        self._tools = DraftTools(self._text, self._on_revision)
+        self._store = SpooledStore(workspace.store, task.project_key, workspace.spool, self._on_not_saved)
+        self._conversation: Conversation | None = None
+        self._prompt = ""
+        self._hang_up = AsyncExitStack()
+        self._number = 0  # of the turn being taken
+        self._heard = ""  # of its answer
+        self._new_session_id: str | None = None
+        self._stopping = False
+
+    def check(self) -> None:
+        """Whether it could take a turn. Blocking. :raises SessionMissing:"""
+        self._is_stored(self._workspace.tasks.turns(self._task, self._draft.name))
+
+    async def take_turn(self, prompt: str) -> Turn:
+        """One prompt to its result; how it ended is in the turn.
+
+        :raises SmartWriterError, OSError: it could not start; nothing was recorded.
+        """
+        await self._settle()
+        start = await run_sync(self._start, prompt)
+        self._number, self._heard, self._stopping = start.turn.number, "", False
+        self._tell(TurnStarted, turn=self._number, prompt=prompt)
+        turn = await self._recorded(await self._take(start))
+        self._tell(UsageCounted, turn=turn.number, usage=turn.usage)
+        self._tell(_ENDINGS.get(turn.state, Failed), turn=turn, **_detail(turn))
+        return turn
+
+    async def _take(self, start: _Start) -> Turn:
+        try:
+            conversation = await self._connected(start)
+            if self._stopping:  # asked for while it was being opened
+                return start.turn.model_copy(update={"state": TurnState.stopped})
+            ended = await conversation.turn(start.said, start.turn.uuid, self._hear, self._silence_s)
+        except AgentError as error:
+            await self.hang_up()
+            return self._broken(start.turn, str(error))
+        if not ended.alive:
+            await self.hang_up()
+        return self._ended(start.turn, ended)
+
+    async def stop(self) -> None:
+        """Stop the turn that is being taken, if any; what was written of the answer stays."""
+        self._stopping = True
+        if self._conversation is not None:
+            await self._conversation.interrupt()
+
+    async def hang_up(self) -> None:
+        """End the CLI process, if there is one."""
+        self._conversation = None
+        await self._hang_up.aclose()
+
+    # Before ----------------------------------------------------------------------------------
+
+    async def _settle(self) -> None:
+        try:
+            await self._store.settle(self._draft.session_id)
+        except JournalError as error:
+            raise NotSavedYet(self._task.address(self._draft.name), str(error)) from error
+
+    def _start(self, prompt: str) -> _Start:
+        """Look at everything that the turn depends on, and record that it starts."""
+        tasks, draft = self._workspace.tasks, self._draft.name
+        turns = tasks.turns(self._task, draft)
+        resume = self._is_stored(turns)
+        memory = self._workspace.task_collection(self._task).memory()
+        number = turns[-1].number + 1 if turns else 1
+        edited = self._text.take_hand_edit(number) is not None
+        cut_off = [self._cut_off(turn) for turn in turns if turn.state is TurnState.running]
+        lost = [turn.prompt for turn in cut_off if not self._is_in_transcript(turn)]
+        if not resume:
+            self._choose_session(turns)
+        turn = Turn(
+            number=number,
+            uuid=str(uuid.uuid4()),
+            session_id=self._draft.session_id,
+            prompt=prompt,
+            state=TurnState.running,
+            memory=memory.hashes,
+        )
+        tasks.record(self._task, draft, [*cut_off, turn])
+        self.live.begin()
+        self._tools.turn = number
+        notes = [f"{_LOST_PROMPT_NOTE}\n\n{prompt}" for prompt in lost] + [_HAND_EDIT_NOTE] * edited
+        return _Start(turn, "\n\n".join([*notes, prompt]), system_prompt(self._task, memory), resume)
+
+    def _cut_off(self, turn: Turn) -> Turn:
+        """A turn that says it runs although we hold the lease: its process died."""
+        partial = self.live.partial_text(turn.number)
+        return turn.model_copy(update={"state": TurnState.interrupted, "ended_at": now(), "partial": partial})
+
+    def _is_stored(self, turns: list[Turn]) -> bool:
+        """Whether there is a session to resume. :raises SessionMissing: when there was one."""
+        transcript = self._workspace.transcript(self._task, self._draft)
+        if transcript.has_entries():
+            return True
+        if any(turn.state in (TurnState.finished, TurnState.recovered) for turn in turns):
+            raise SessionMissing(self._task.address(self._draft.name), transcript.path)
+        return False
+
+    def _is_in_transcript(self, turn: Turn) -> bool:
+        return self._workspace.transcript(self._task, self._draft).has(turn.uuid)
+
+    def _choose_session(self, turns: list[Turn]) -> None:
+        """A first turn that died before anything was stored used up its session id: the CLI
+        keeps a copy of its own under it and refuses to create it again."""
+        if any(turn.session_id == self._draft.session_id for turn in turns):
+            self._change_session(str(uuid.uuid4()))
+
+    def _change_session(self, session_id: str) -> None:
+        earlier = (*self._draft.earlier_sessions, self._draft.session_id)
+        draft = self._draft.model_copy(update={"session_id": session_id, "earlier_sessions": earlier})
+        self._workspace.tasks.update(self._task.id, lambda task: task.with_draft(draft))
+        self._draft = draft
+
+    async def _connected(self, start: _Start) -> Conversation:
+        """The live conversation, opened anew when the memory in its prompt has changed."""
+        if self._conversation is None or start.system_prompt != self._prompt:
+            await self.hang_up()
+            settings = SessionSettings(
+                store=self._store,
+                session_id=self._draft.session_id,
+                resume=start.resume,
+                system_prompt=start.system_prompt,
+                prompt_file=self.live.path.with_suffix(".prompt.md"),
+                tools=self._tools.all(),
+                cwd=self._workspace.root,
+            )
+            self._conversation = await self._hang_up.enter_async_context(self._agent.converse(settings))
+            self._prompt = start.system_prompt
+        return self._conversation
+
+    # During ----------------------------------------------------------------------------------
+
+    def _hear(self, happening: Happening) -> None:
+        match happening:
+            case Said(text):
+                self._heard += text
+                self._tell(TextDelta, turn=self._number, text=text)
+            case Unsaid(characters):
+                self._heard = self._heard[: len(self._heard) - characters]
+                self._tell(TextDropped, turn=self._number, characters=characters)
+            case Thought(text):
+                self._tell(ThinkingDelta, turn=self._number, text=text)
+            case UsedTool(name):
+                self._tell(ToolUsed, turn=self._number, name=name)
+            case ToolAnswer(text, failed):
+                self._tell(ToolAnswered, turn=self._number, text=text, failed=failed)
+            case Retry(attempt, of, wait_s, why):
+                self._tell(Retrying, turn=self._number, attempt=attempt, of=of, wait_s=wait_s, why=why)
+            case Limited(until):
+                self._tell(RateLimited, turn=self._number, until=until)
+            case NotStored(detail):
+                self._on_not_saved(detail)
+            case SessionChanged(session_id):
+                self._new_session_id = session_id
+
+    def _on_revision(self, revision: Revision) -> None:
+        characters = len(revision.text)
+        self._tell(DraftRevised, turn=revision.turn, revision=revision.number, characters=characters)
+
+    def _on_not_saved(self, detail: str) -> None:
+        self._tell(NotSaved, turn=self._number, detail=detail)
+
+    def _tell(self, kind: type[Event], **fields: Any) -> None:
+        self._publish(kind(task=self._task.id, draft=self._draft.name, **fields))
+
+    # After -----------------------------------------------------------------------------------
+
+    def _ended(self, turn: Turn, ended: Ended) -> Turn:
+        turn = turn.model_copy(update={"usage": ended.usage, "model": ended.model})
+        if ended.error or self._stopping:
+            return self._broken(turn, ended.error)
+        return turn.model_copy(update={"state": TurnState.finished})
+
+    def _broken(self, turn: Turn, why: str) -> Turn:
+        """A turn without its whole answer: what was heard of it is kept."""
+        end = {"state": TurnState.failed, "detail": why}
+        if self._stopping:
+            end = {"state": TurnState.stopped, "detail": ""}
+        return turn.model_copy(update={**end, "partial": self._heard})
+
+    async def _recorded(self, turn: Turn) -> Turn:
+        if self._new_session_id is not None:
+            await run_sync(self._change_session, self._new_session_id)
+            self._new_session_id = None
+        turn = turn.model_copy(update={"ended_at": now()})
+        await run_sync(self._workspace.tasks.record, self._task, self._draft.name, [turn])
+        return turn
+
+
+_ENDINGS: dict[TurnState, type[Event]] = {TurnState.finished: Finished, TurnState.stopped: Stopped}
+
+
+def _detail(turn: Turn) -> dict[str, str]:
+    return {"detail": turn.detail} if turn.state is TurnState.failed else {}

@@ -1,0 +1,184 @@
+"""After a crash: what the CLI still wrote is taken in, and the writer is told, once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from commands import command, environment, smartwriter, written
+from transcripts import entry
+
+import smartwriter.journal as journal
+from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, Wait
+from smartwriter.events import TextDelta, TurnStarted, parse
+from smartwriter.live import LiveJournal
+from smartwriter.recovery import recover
+from smartwriter.tasks import Task, Turn, TurnState
+from smartwriter.workspace import Workspace
+
+
+@pytest.fixture
+def task(workspace: Workspace) -> Task:
+    return workspace.new_task("Herons")
+
+
+def crashed(workspace: Workspace, task: Task, stored: int = 0) -> Turn:
+    """A first turn whose process died after it had typed something; so many entries were stored."""
+    draft = task.drafts["main"]
+    turn = Turn(
+        number=1,
+        uuid=entry(0)["uuid"],
+        session_id=draft.session_id,
+        prompt="Go.",
+        state=TurnState.running,
+    )
+    workspace.tasks.record(task, "main", [turn])
+    live = LiveJournal(workspace.live_path(task, "main"))
+    live.begin()
+    live.append(
+        [
+            TurnStarted(task=task.id, draft="main", turn=1, prompt="Go."),
+            TextDelta(task=task.id, draft="main", turn=1, text="Half a sen"),
+        ]
+    )
+    if stored:
+        journal.Journal(workspace.transcript(task, draft).path).append(answered(stored))
+    return turn
+
+
+def answered(entries: int, reason: str | None = "end_turn") -> list[dict[str, Any]]:
+    found = [entry(n) for n in range(entries)]
+    for item in found:
+        if item["type"] == "assistant":
+            item["message"]["stop_reason"] = reason
+    return found
+
+
+def orphan(task: Task, entries: list[dict[str, Any]], project: str = "-w-book") -> Path:
+    """What the SDK leaves in the folder for temporary files when its process is killed."""
+    folder = Path(tempfile.mkdtemp(prefix="claude-resume-"))
+    transcript = folder / "projects" / project / f"{task.drafts['main'].session_id}.jsonl"
+    transcript.parent.mkdir(parents=True)
+    transcript.write_text("".join(json.dumps(item) + "\n" for item in entries))
+    (folder / ".credentials.json").write_text("{}")
+    return folder
+
+
+def turn_of(workspace: Workspace, task: Task) -> Turn:
+    (turn,) = workspace.tasks.turns(task, "main")
+    return turn
+
+
+def test_an_answer_finished_into_an_orphaned_folder_is_taken_in(workspace: Workspace, task: Task) -> None:
+    """The entries that we lack are appended, the turn is recovered, the folder with its copy of
+    credentials is gone, and it is told once."""
+    crashed(workspace, task, stored=1)
+    folder = orphan(task, answered(2))
+    (told,) = recover(workspace)
+    assert "was finished after the program had died" in str(told)
+    assert turn_of(workspace, task).state is TurnState.recovered
+    entries = workspace.transcript(task, task.drafts["main"]).read().entries
+    assert [item["uuid"] for item in entries] == [entry(n)["uuid"] for n in range(2)]
+    assert not folder.exists()
+    assert recover(workspace) == []
+
+
+def test_a_first_turn_is_found_in_the_clis_own_folder(
+    workspace: Workspace, task: Task, tmp_path: Path
+) -> None:
+    """On a first turn the CLI writes into its own projects folder, which is read and left alone."""
+    crashed(workspace, task)
+    config = tmp_path / "config"
+    folder = orphan(task, answered(2))
+    folder.rename(config)
+    (told,) = recover(workspace, [config])
+    assert told.turn.state is TurnState.recovered
+    assert len(workspace.transcript(task, task.drafts["main"]).read().entries) == 2
+    assert list(config.rglob("*.jsonl"))
+
+
+@pytest.mark.parametrize("reason", [None, "tool_use"])
+def test_an_answer_that_never_ended_is_interrupted(
+    workspace: Workspace, task: Task, reason: str | None
+) -> None:
+    """A turn without a whole answer keeps what had been heard of it."""
+    crashed(workspace, task, stored=1)
+    orphan(task, answered(2, reason))
+    (told,) = recover(workspace)
+    turn = turn_of(workspace, task)
+    assert turn.state is TurnState.interrupted and turn.partial == "Half a sen"
+    assert "10 characters of the answer are kept" in str(told)
+
+
+def test_others_are_left_alone(workspace: Workspace, task: Task) -> None:
+    """A draft that is being written, another program's folder, and one that a live process uses stay."""
+    crashed(workspace, task, stored=1)
+    mine = orphan(task, answered(2))
+    others = Path(tempfile.mkdtemp(prefix="claude-resume-"))
+    stranger = others / "projects" / "x" / "22222222-2222-4333-8444-555555555555.jsonl"
+    stranger.parent.mkdir(parents=True)
+    stranger.write_text("{}\n")
+    with workspace.lease(task, "main"):
+        assert recover(workspace) == []
+        assert mine.exists() and turn_of(workspace, task).state is TurnState.running
+    recover(workspace)
+    assert not mine.exists() and others.exists()
+
+
+def test_the_spool_is_replayed_first(workspace: Workspace, task: Task) -> None:
+    """What waited in the spool is in its place after a start."""
+    draft = task.drafts["main"]
+    key: Any = {"project_key": task.project_key, "session_id": draft.session_id}
+    workspace.spool.put(key, answered(2)[:1])  # type: ignore[arg-type]
+    workspace.spool.put(key, answered(2)[1:])  # type: ignore[arg-type]
+    recover(workspace)
+    entries = workspace.transcript(task, draft).read().entries
+    assert [item["uuid"] for item in entries] == [entry(n)["uuid"] for n in range(2)]
+
+
+def _finish_later(gate: threading.Event) -> Any:
+    def script(request: Request) -> Reply:
+        if request.prompt.endswith("slowly."):
+            return [Text("The first half,"), Wait(gate), Text(" and the second half.")]
+        return [Text(f"You said: {request.prompt}")]
+
+    return script
+
+
+@pytest.mark.parametrize("turns_before", [0, 1])
+def test_the_cli_outlives_its_host(workspace: Workspace, task: Task, turns_before: int) -> None:
+    """When only the host is killed, the real CLI finishes the answer, and the next start has it."""
+    gate = threading.Event()
+    with OfflineModel(_finish_later(gate)) as model:
+        for number in range(turns_before):
+            written(workspace.root, task.id, f"Turn {number}.", model=model)
+        with subprocess.Popen(
+            command(workspace.root, "run", "--json", "--offline", f"{task.id}=Answer slowly."),
+            env=environment(model),
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                if parse(line).kind == "text_delta":
+                    break
+            clis = psutil.Process(process.pid).children(recursive=True)
+            os.kill(process.pid, signal.SIGKILL)
+        gate.set()
+        psutil.wait_procs(clis, timeout=30)
+        done = smartwriter(workspace.root, "write", task.id, "Go on.", model=model)
+        assert done.returncode == 0, done.stderr.decode()
+        turn = workspace.tasks.turns(task, "main")[turns_before]
+        assert turn.state is TurnState.recovered, (turn, done.stderr.decode())
+        assert "was finished after the program had died" in done.stderr.decode()
+        assert "The first half, and the second half." in model.requests[-1].said
+    left = [path.name for path in Path(tempfile.gettempdir()).iterdir()]
+    assert not [name for name in left if name.startswith("claude-resume-")], left
