@@ -19,6 +19,7 @@ from smartwriter.agent.claude import sdk_reads
 from smartwriter.drafts import sha256_of
 from smartwriter.lease import left_by
 from smartwriter.names import original, readable_name
+from smartwriter.recovery import config_folder, orphans_of, recover
 from smartwriter.tasks import MAIN, UNFILED, Draft, Revision, Task, Turn, TurnState, now
 from smartwriter.transcript import messages, relinked
 from smartwriter.workspace import Workspace
@@ -173,6 +174,8 @@ def _turns(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]) ->
             path,
             f"the last turn of {address} was cut off",
             "its process died; the next turn goes on from there",
+            "take in what the CLI may still have written",
+            partial(recover, workspace, [config_folder()], [(task, draft)]),
         )
 
 
@@ -304,7 +307,23 @@ def _leftovers(workspace: Workspace) -> Iterator[Finding]:
             partial(journal.move, path, workspace.hidden / "trash" / "leftovers" / _stamped(path.name)),
         )
     for path in sorted((workspace.hidden / "spool").glob("*")):
-        yield Finding("spool", path, "waits to be stored", "its entries are not in their transcript yet")
+        yield Finding(
+            "spool",
+            path,
+            "waits to be stored",
+            "its entries are not in their transcript yet",
+            "store them",
+            partial(workspace.spool.replay, workspace.store),
+        )
+    for path in orphans_of(workspace):
+        yield Finding(
+            "orphan",
+            path,
+            "was left by a CLI whose program died",
+            "it may hold a copy of your credentials, and the end of an answer",
+            "take in what it has, and remove it",
+            partial(recover, workspace),
+        )
 
 
 def _conflict_copies(workspace: Workspace) -> Iterator[Finding]:

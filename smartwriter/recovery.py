@@ -50,22 +50,27 @@ class Recovered:
         return f"The answer in {where} was cut off when the program died{kept}. Just write on."
 
 
-def recover(workspace: Workspace, config_folders: Sequence[Path] = ()) -> list[Recovered]:
+def recover(
+    workspace: Workspace, config_folders: Sequence[Path] = (), also: Iterable[tuple[Task, Draft]] = ()
+) -> list[Recovered]:
     """Take in what dead processes left, and settle their turns. Blocking.
 
     Drafts that are being written now, by whomever, are left alone.
 
     :param config_folders: of the CLI, whose projects folders may hold first turns.
+    :param also: drafts to look at beside those that left an unfinished live journal.
     """
     with contextlib.suppress(JournalError):  # the disk may still be full; it stays in the spool
         workspace.spool.replay(workspace.store)
     orphans = [orphan for orphan in _orphans() if not _in_use(orphan)]
     found = []
-    for task, draft in _unfinished(workspace):
+    for task, draft in [*_unfinished(workspace), *also]:
         with contextlib.suppress(DraftBusy), workspace.lease(task, draft.name):
             _take_in(workspace, task, draft, [*_projects(orphans), *config_folders])
             found += _settle(workspace, task, draft)
-    _clear(workspace, orphans)
+    for orphan in orphans_of(workspace):
+        # No history, but copies of what we have by now; it may hold a copy of credentials.
+        shutil.rmtree(orphan, ignore_errors=True)
     return found
 
 
@@ -133,20 +138,20 @@ def _append_new(workspace: Workspace, task: Task, draft: Draft, subpath: str | N
     workspace.store.append_now(key, cast("list[SessionStoreEntry]", entries))
 
 
-def _clear(workspace: Workspace, orphans: Sequence[Path]) -> None:
-    """Remove the folders that hold nothing but sessions of ours that nobody is writing.
-
-    They are no history, but copies of what we have, and may hold a copy of credentials.
-    """
+def orphans_of(workspace: Workspace) -> list[Path]:
+    """The folders that hold nothing but sessions of ours that nobody is writing."""
     leases = {
         draft.session_id: workspace.lease(task, draft.name)
         for task in workspace.tasks.all()
         for draft in task.drafts.values()
     }
-    for orphan in orphans:
+    found = []
+    for orphan in _orphans():
         sessions = {path.stem for path in orphan.glob("**/projects/*/*.jsonl")}
-        if sessions and sessions <= leases.keys() and not any(leases[id].is_held() for id in sessions):
-            shutil.rmtree(orphan, ignore_errors=True)
+        ours = sessions and sessions <= leases.keys() and not any(leases[id].is_held() for id in sessions)
+        if ours and not _in_use(orphan):
+            found.append(orphan)
+    return found
 
 
 # Turns ----------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ Frozen models without I/O. A change makes a new value, which the disk layer appe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from enum import Enum
 from typing import Literal
@@ -96,6 +96,10 @@ class Usage(Value):
     cost_usd: float = 0.0
     duration_ms: int = 0
 
+    def __add__(self, other: Usage) -> Usage:
+        mine, theirs = self.model_dump(), other.model_dump()
+        return Usage(**{name: mine[name] + theirs[name] for name in mine})
+
 
 class Turn(Value):
     """One prompt and all that happens until its result."""
@@ -118,6 +122,11 @@ class Turn(Value):
     model: str = ""
     inherited: bool = False
     """It was written in the draft that this one was forked from."""
+
+
+def usage_of(turns: Iterable[Turn]) -> Usage:
+    """What turns used, those left out that were written in another draft: they count there."""
+    return sum((turn.usage for turn in turns if not turn.inherited), Usage())
 
 
 Author = Literal["model", "writer", "fork"]

@@ -161,15 +161,19 @@ def test_what_processes_left(workspace: Workspace, task: Task) -> None:
     (text.parent / ".main.md.123-abc.tmp").write_text("half")
     text.with_name("main (conflicted copy 2026-01-01).md").write_text("other")
     (workspace.hidden / "spool").mkdir()
-    (workspace.hidden / "spool" / "batch.json").write_text("{}")
+    (workspace.hidden / "spool" / "batch.jsonl").write_bytes(
+        journal.encode({"type": "spooled", "key": {"project_key": "unfiled", "session_id": "s"}})
+    )
     turns = workspace.tasks.turns(task, "main")
     running = turns[1].model_copy(update={"state": TurnState.running})
     workspace.tasks.record(task, "main", [running])
     assert sorted(kinds(workspace)) == ["conflict", "cut-off", "lease", "leftover", "spool"]
     doctor(workspace, "--repair")
-    assert sorted(kinds(workspace)) == ["conflict", "cut-off", "spool"]
+    assert kinds(workspace) == ["conflict"]
+    workspace.tasks.record(task, "main", [running])
+    assert kinds(workspace) == ["cut-off", "conflict"]
     with workspace.lease(task, "main"):
-        assert sorted(kinds(workspace)) == ["conflict", "spool"]
+        assert kinds(workspace) == ["conflict"]
 
 
 def test_a_session_of_no_draft_is_only_named(workspace: Workspace, task: Task) -> None:

@@ -26,6 +26,7 @@ _COMMANDS = {
     "tasks": ("shelf", "List the tasks."),
     "show": ("shelf", "Show a draft's conversation."),
     "text": ("shelf", "Print a draft's text."),
+    "usage": ("shelf", "Show what a task's drafts have used: tokens, cost, time."),
     "adopt": ("shelf", "Make a draft the one that TASK alone means."),
     "drop": ("shelf", "Put a draft away."),
     "fork": ("writing", "Start a trial draft that shares a draft's past, and leave that one alone."),

@@ -35,10 +35,10 @@ OFFLINE_URL = "SMARTWRITER_OFFLINE_URL"
 def write(workspace: Workspace, task: Task, draft: Draft, prompt: str, *, offline: bool, json_: bool) -> None:
     """Take one turn in the foreground."""
     checked_prompt(prompt)
-    workspace.config()  # says what is wrong in it before anything starts
+    config = workspace.config()
     with agent(offline) as claude:
         tell_recovered(workspace, claude)
-        turn = anyio.run(_write, workspace, claude, task, draft, prompt, json_)
+        turn = anyio.run(_write, workspace, claude, config, task, draft, prompt, json_)
     if json_:
         print_json(turn.model_dump(mode="json"))
     if turn.state is TurnState.stopped:
@@ -220,11 +220,17 @@ async def _outcome(prompt: SentPrompt) -> Turn | Exception:
 
 
 async def _write(
-    workspace: Workspace, claude: ClaudeAgent, task: Task, draft: Draft, prompt: str, json_: bool
+    workspace: Workspace,
+    claude: ClaudeAgent,
+    config: Config,
+    task: Task,
+    draft: Draft,
+    prompt: str,
+    json_: bool,
 ) -> Turn:
     from smartwriter.engine import Engine
 
-    async with Engine(workspace, claude, workspace.config()) as engine, engine.events() as events:
+    async with Engine(workspace, claude, config) as engine, engine.events() as events:
         sent = engine.send(task, draft, prompt)
         await _until_ended(engine, events, (lambda event: None) if json_ else _Typist().show, 1)
     return await sent.outcome()

@@ -9,7 +9,7 @@ import click
 from smartwriter.cli.app import as_json, in_workspace, offline_option, print_json
 from smartwriter.errors import SessionMissing
 from smartwriter.journal import Contents
-from smartwriter.tasks import Task, Turn, TurnState
+from smartwriter.tasks import Task, Turn, TurnState, Usage, usage_of
 from smartwriter.transcript import messages
 from smartwriter.workspace import Workspace
 
@@ -124,6 +124,24 @@ def text_command(workspace: Workspace, address: str, json_: bool) -> None:
         print_json({"task": task.id, "draft": draft.name, "path": str(text.path), "text": text.read()})
     else:
         click.echo(text.read().rstrip("\n"))
+
+
+@click.command()
+@click.argument("address", metavar="TASK")
+@as_json
+@in_workspace
+def usage_command(workspace: Workspace, address: str, json_: bool) -> None:
+    """Show what a task's drafts have used: tokens, cost, time."""
+    task = workspace.tasks.find(address)
+    turns = {name: workspace.tasks.turns(task, name) for name in task.drafts}
+    usage = {name: usage_of(found) for name, found in turns.items()}
+    total = sum(usage.values(), Usage())
+    if json_:
+        print_json({name: used.model_dump() for name, used in (usage | {"": total}).items()})
+        return
+    for name, used in (usage | {"in all": total}).items():
+        tokens = f"{used.input_tokens:,} tokens in, {used.cached_tokens:,} cached, {used.output_tokens:,} out"
+        click.echo(f"{name}: {tokens}, ${used.cost_usd:.2f}, {used.duration_ms / 1000:.0f} s")
 
 
 @click.command()
