@@ -249,6 +249,14 @@ def test_a_long_torn_line_gives_up_its_entries() -> None:
     assert found(b"".join(parts)) == list(range(len(sizes)))
 
 
+def test_no_length_of_an_entry_is_special() -> None:
+    """An entry behind damage is found whichever of its letters is the 4096th."""
+    values: list[Any] = [True, False, None, -1.5e10, "写\ud83d\n", {"a": []}]
+    for length in range(3850, 4100):
+        long = {"type": "x", "uuid": "y" * length, "values": values}
+        assert salvage(b"\0" + json.dumps(long).encode()) == ([long], [(0, 1)]), length
+
+
 @settings(max_examples=100, deadline=None, database=None)
 @given(data=st.data())
 def test_all_whole_entries_behind_torn_ones_are_saved(data: st.DataObject) -> None:

@@ -157,6 +157,8 @@ class ClaudeAgent:
     """Environment variables of the CLI, over those of this process."""
     model: str | None = None
     """None: the CLI's own choice."""
+    cli_path: Path | None = None
+    """None: the CLI that the SDK bundles."""
 
     @asynccontextmanager
     async def converse(self, settings: SessionSettings) -> AsyncIterator[Conversation]:
@@ -200,6 +202,7 @@ class ClaudeAgent:
             cwd=settings.cwd,
             env=dict(self.env),
             model=self.model,
+            cli_path=self.cli_path,
             stderr=stderr.append,
         )
 
