@@ -6,7 +6,7 @@ Whoever listens hears only what is on disk already, so it can be heard again aft
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 import anyio
@@ -81,7 +81,7 @@ class Broadcast:
         self._hurry.set()
 
 
-async def follow(path: Path, after: int) -> AsyncIterator[Event]:
+async def follow(path: Path, after: int) -> AsyncGenerator[Event, None]:
     """What happens in a draft, from a position on, each event once; for ever.
 
     Reads the draft's live journal, so it works from any process, and nobody waits for it.

@@ -13,7 +13,7 @@ its CLI process from connect to disconnect, in one task. Nobody who listens can 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import Any
@@ -135,7 +135,7 @@ class Engine:
             self._listeners.discard(send)
             send.close()
 
-    def follow(self, task: Task, draft: Draft, after: int) -> AsyncIterator[Event]:
+    def follow(self, task: Task, draft: Draft, after: int) -> AsyncGenerator[Event, None]:
         """A draft's events after a position, from disk first; see ``broadcast.follow``."""
         return follow(self.workspace.live_path(task, draft.name), after)
 

@@ -20,23 +20,23 @@ def glued(n: int, **more: Any) -> bytes:
 def found(damaged: bytes, before: Entry | None = None, after: Entry | None = None) -> list[int]:
     """The numbers of what is saved, after a check that nothing but damage lies between."""
     saved, damage = salvage(damaged, before, after)
-    rest = bytearray(damaged)
+    kept = bytearray(damaged)
     for stretch in reversed(damage):
         assert 0 <= stretch.offset < stretch.offset + stretch.length <= len(damaged)
-        rest[stretch.offset : stretch.offset + stretch.length] = b""
-    assert [json.loads(part) for part in _objects(bytes(rest))] == saved
+        del kept[stretch.offset : stretch.offset + stretch.length]
+    assert _parsed(kept.decode()) == saved
     return numbers(saved)
 
 
-def _objects(text: bytes) -> list[bytes]:
-    if not text.strip(b"\0 \t\r"):
-        return []
-    decoded = text.decode("utf-8", "surrogateescape").strip("\0 \t\r")
-    _, stop = json.JSONDecoder().raw_decode(decoded)
-    first, rest = decoded[:stop], decoded[stop:]
-    return [part.encode("utf-8", "surrogatepass") for part in (first,)] + _objects(
-        rest.encode("utf-8", "surrogateescape")
-    )
+def _parsed(text: str) -> list[Any]:
+    """Values that follow one another, with nothing between them."""
+    values: list[Any] = []
+    text = text.strip("\0 \t\r")
+    while text:
+        value, stop = json.JSONDecoder().raw_decode(text)
+        values.append(value)
+        text = text[stop:]
+    return values
 
 
 # --- what is saved ----------------------------------------------------------------------------

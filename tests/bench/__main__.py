@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 
 import anyio
 
@@ -51,11 +52,13 @@ def _result(row: Row, got: Got | str, seconds: float) -> dict[str, object]:
     if isinstance(got, str):
         return result | {"met": None, "got": "not measured", "absolute": got}
     values, unit = got.figure.values, row.target.unit
+    cpu = f"; in CPU time {median(got.figure.cpu):.3g}" if got.figure.cpu else ""
     return result | {
         "met": row.target.met_by(got.figure.middle),
-        "got": f"{got.figure.middle:.3g}{unit} ({min(values):.3g}-{max(values):.3g})",
+        "got": f"{got.figure.middle:.3g}{unit} ({min(values):.3g}-{max(values):.3g}{cpu})",
         "absolute": ", ".join(f"{name} {amount}" for name, amount in got.absolute.items()),
         "values": values,
+        "cpu_values": got.figure.cpu,
     }
 
 

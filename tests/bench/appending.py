@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -17,17 +16,21 @@ _FAIR_RUNS = 15
 
 
 def _appends(append: Callable[[list[Any]], Awaitable[None]], session_id: str) -> Timed:
-    """The mean time of one append of three entries, each time three new ones."""
+    """Appends of three entries, each time three new ones."""
     batches = small_batches(session_id)
 
-    async def run() -> float:
+    async def run() -> Clock:
         ready = [next(batches) for _ in range(_APPENDS)]
         with Clock() as clock:
             for batch in ready:
                 await append(batch)
-        return clock.seconds / _APPENDS
+        return clock
 
     return run
+
+
+def _each(samples: Samples) -> str:
+    return shown(samples.middle / _APPENDS)
 
 
 def _to(store: Any, session_id: str) -> Timed:
@@ -40,9 +43,9 @@ async def _against_plain(folder: Path) -> Got:
     return Got(
         ours / plain,
         {
-            "ours": shown(ours.middle),
-            "plain": shown(plain.middle),
-            "plain, blocking the loop": f"{shown(inline.middle)} ({(ours / inline).middle:.2f}×)",
+            "ours": _each(ours),
+            "plain": _each(plain),
+            "plain, blocking the loop": f"{_each(inline)} ({(ours / inline).middle:.2f}×)",
         },
     )
 
@@ -58,33 +61,33 @@ async def _against_sqlite(folder: Path) -> Got:
     return Got(
         sqlite / ours,
         {
-            "ours": shown(ours.middle),
-            "SQLiteSession": shown(sqlite.middle),
-            'ours, durability="os"': f"{shown(unsynced.middle)} ({(sqlite / unsynced).middle:.2f}× faster)",
+            "ours": _each(ours),
+            "SQLiteSession": _each(sqlite),
+            'ours, durability="os"': f"{_each(unsynced)} ({(sqlite / unsynced).middle:.2f}× faster)",
         },
     )
 
 
 async def _at_size(folder: Path) -> Got:
     big, small = (_to(*stored(folder / name, size)[:2]) for name, size in (("big", 10**9), ("small", 10**6)))
-    os.sync()  # what was just written must not be in the way of the syncs measured
     await big()
     await small()
     at_big, at_small = await interleaved(big, small, runs=_FAIR_RUNS)
-    return Got(at_big / at_small, {"1 GB": shown(at_big.middle), "1 MB": shown(at_small.middle)})
+    return Got(at_big / at_small, {"1 GB": _each(at_big), "1 MB": _each(at_small)})
 
 
 async def _first(folder: Path) -> Got:
     _, session_id, _ = stored(folder, 64 << 20)
-    os.sync()
     again = small_batches(session_id)
+    cpu: list[float] = []
 
     async def run() -> float:
         figures = await alone.run("append_first", str(folder), json.dumps([key(session_id), next(again)]))
+        cpu.append(1e3 * figures["cpu_s"])
         return 1e3 * figures["seconds"]
 
     (took,) = await interleaved(run, runs=7)
-    return Got(Samples(took.values))
+    return Got(Samples(took.values, cpu))
 
 
 ROWS = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import uuid
 from collections.abc import Iterator
@@ -143,6 +144,8 @@ def write(path: Path, session_id: str, size: int) -> Written:
             mark = b"-%04x-4" % number
             file.write(block.replace(b'"parentUuid":null', b'"parentUuid":' + parent).replace(_MARK, mark))
             parent = b'"' + last_uuid.replace(_MARK, mark) + b'"'
+        file.flush()
+        os.fsync(file.fileno())  # must not be in the way of the syncs that are measured
     with path.open("rb") as file:
         while file.read(1 << 20):  # into the page cache
             pass

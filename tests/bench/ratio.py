@@ -9,11 +9,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-Timed = Callable[[], Awaitable[float]]
-"""Does the work once and returns the seconds it took, or another amount; may prepare before."""
-
 RUNS = 9
 FASTER = "× faster"
+
+
+class Clock:
+    """``with Clock() as clock: …``, then ``clock.seconds``; ``clock.cpu_s`` is this process's share."""
+
+    seconds = cpu_s = 0.0
+
+    def __enter__(self) -> Clock:
+        self._start = time.perf_counter(), time.process_time()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        now = time.perf_counter(), time.process_time()
+        self.seconds, self.cpu_s = (after - before for after, before in zip(now, self._start, strict=True))
+
+
+Timed = Callable[[], Awaitable[Clock | float]]
+"""Does the work once and returns what it took, or another amount; may prepare before."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +36,8 @@ class Samples:
     """What was measured, in the order of the runs."""
 
     values: list[float]
+    cpu: list[float] = field(default_factory=list)
+    """The same in time of the processor, where it was measured: what a busy machine changes less."""
 
     @property
     def middle(self) -> float:
@@ -28,7 +45,11 @@ class Samples:
 
     def __truediv__(self, other: Samples) -> Samples:
         """Run by run."""
-        return Samples([mine / theirs for mine, theirs in zip(self.values, other.values, strict=True)])
+        return Samples(_ratios(self.values, other.values), _ratios(self.cpu, other.cpu))
+
+
+def _ratios(mine: list[float], theirs: list[float]) -> list[float]:
+    return [one / other for one, other in zip(mine, theirs, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -63,25 +84,16 @@ class Row:
 
 async def interleaved(*works: Timed, runs: int = RUNS) -> list[Samples]:
     """Each work once, then each again: A B A B…"""
-    taken: list[list[float]] = [[] for _ in works]
+    samples = [Samples([]) for _ in works]
     for _ in range(runs):
-        for work, values in zip(works, taken, strict=True):
+        for work, taken in zip(works, samples, strict=True):
             gc.collect()
-            values.append(await work())
-    return [Samples(values) for values in taken]
-
-
-class Clock:
-    """``with Clock() as clock: …``, then ``clock.seconds``."""
-
-    seconds = 0.0
-
-    def __enter__(self) -> Clock:
-        self._start = time.perf_counter()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.seconds = time.perf_counter() - self._start
+            took = await work()
+            if isinstance(took, Clock):
+                taken.cpu.append(took.cpu_s)
+                took = took.seconds
+            taken.values.append(took)
+    return samples
 
 
 def shown(seconds: float) -> str:

@@ -11,7 +11,7 @@ from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, InMemorySessio
 from claude_agent_sdk.types import SessionKey, SessionListSubkeysKey, SessionStoreEntry
 
 from bench.material import PROJECT, key, stored
-from bench.ratio import Clock, Got, Row, Samples, Target, Timed, interleaved, shown
+from bench.ratio import Clock, Got, Row, Target, Timed, interleaved, shown
 from smartwriter.agent.claude import fork_transcript
 from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, offline_env
 from smartwriter.session_store import FileSessionStore
@@ -126,14 +126,14 @@ async def _fork(folder: Path) -> Got:
     files, session_id, written = stored(folder, 13 * _MB)
     store = files.bind(PROJECT)
 
-    async def run() -> float:
+    async def run() -> Clock:
         with Clock() as clock:
             await fork_transcript(store, session_id, written.last_uuid)
-        return clock.seconds
+        return clock
 
     await run()
     (took,) = await interleaved(run)
-    return Got(Samples(took.values), {"entries": f"{written.entries:,}"})
+    return Got(took, {"entries": f"{written.entries:,}"})
 
 
 ROWS = [

@@ -26,6 +26,12 @@ MODULES = (
     "read_only",
     "lost_lines",
     "mutations",
+    "many_tasks",
+    "idle_tasks",
+    "host_kills",
+    "two_writers",
+    "broken_connections",
+    "listeners",
 )
 
 

@@ -396,11 +396,14 @@ def _touched_sites(variant: Variant) -> Iterator[Site]:
 
 def _merged_sites(variant: Variant) -> Iterator[Site]:
     """What may be taken for an entry although it never was one."""
+    whole = [_kept_site(variant, kept) for kept in variant.kept]
     start = len(variant.data)
     while (start := variant.data.rfind(b"{", 0, start)) >= 0:
         head = variant.data[variant.data.rfind(b"\n", 0, start) + 1 : start]
         for site in _object_from(variant.data, start):
-            if site.end in variant.ended or _ends_in_string(head):
+            is_glued = not _MARKS.isdisjoint(site.entry) and _ends_in_string(head)
+            is_nested = any(kept.offset <= start < kept.end for kept in whole)
+            if (site.end in variant.ended or is_glued) and not is_nested:
                 yield site
 
 

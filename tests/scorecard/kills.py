@@ -50,7 +50,7 @@ class _Size:
     """That one session lives for."""
 
 
-_SMALL = _Size((1, 5), (20, 1_200), 0.005, wait_for_growth=False, repeated=3, cycles=20)
+_SMALL = _Size((1, 5), (20, 1_200), 0.004, wait_for_growth=False, repeated=3, cycles=20)
 _BIG = _Size((1, 4), (500_000, 1_500_000), 0.002, wait_for_growth=True, repeated=0, cycles=3)
 _BIG_SESSIONS = 0.17  # of all; of the cycles these are 1 in 34
 

@@ -1,0 +1,90 @@
+"""Many tasks written at once: 100 tasks of 3 turns under a cap of 8 live CLI processes.
+
+Every transcript must hold only its own task's words, in order; nothing may be left over: no process,
+no folder, no file handle; our own memory must stay small.
+"""
+
+from __future__ import annotations
+
+import anyio
+import psutil
+from figure import Figure, Outcome, Run
+from stage import Stage, stage
+
+from smartwriter.agent.offline import Reply, Request, Text
+from smartwriter.config import Config
+from smartwriter.engine import Engine
+from smartwriter.tasks import Task, TurnState
+from smartwriter.transcript import messages
+
+TASKS = 100
+TURNS = 3
+CAP = 8
+_MEMORY_BYTES = 150 << 20
+
+
+def _echo(request: Request) -> Reply:
+    return [Text(f"Heard {request.prompt}")]
+
+
+def _measure(run: Run) -> Outcome:
+    with stage(run, _echo) as scene:
+        tasks = [scene.workspace.new_task(f"task-{number:03d}") for number in range(run.scaled(TASKS))]
+        handles = _handles()
+        most_live, memory = anyio.run(_write_all, scene, tasks)
+        mixed = sum(not _only_own_words(scene, task) for task in tasks)
+        left = [process for process in psutil.Process().children(recursive=True) if process.is_running()]
+        folders = list(scene.temporary.iterdir())
+        more_handles = _handles() - handles
+    got = (
+        f"{len(tasks)} tasks × {TURNS} turns, {most_live} live at most: {mixed} transcripts wrong, "
+        f"{len(left)} processes, {len(folders)} folders, {more_handles} handles left over, "
+        f"{memory / (1 << 20):.0f} MB at most"
+    )
+    fine = not mixed and not left and not folders and more_handles <= 0 and most_live <= CAP
+    return Outcome(got, fine and memory < _MEMORY_BYTES)
+
+
+async def _write_all(scene: Stage, tasks: list[Task]) -> tuple[int, int]:
+    """The most CLI processes at once, and our own greatest memory in bytes."""
+    most_live = memory = 0
+    async with Engine(scene.workspace, scene.claude, Config(parallel=CAP)) as engine:
+        sent = [
+            engine.send(task, task.drafts["main"], f"{task.title} turn {turn}.")
+            for turn in range(TURNS)
+            for task in tasks
+        ]
+        for prompt in sent:
+            assert (await prompt.outcome()).state is TurnState.finished
+            live, used = await anyio.to_thread.run_sync(_live_and_memory)
+            most_live, memory = max(most_live, live), max(memory, used)
+    return most_live, memory
+
+
+def _live_and_memory() -> tuple[int, int]:
+    me = psutil.Process()
+    return len(me.children()), me.memory_info().rss
+
+
+def _only_own_words(scene: Stage, task: Task) -> bool:
+    entries = scene.workspace.transcript(task, task.drafts["main"]).read().entries
+    said = [message.text for message in messages(entries)]
+    return said == [
+        text
+        for turn in range(TURNS)
+        for text in (f"{task.title} turn {turn}.", f"Heard {task.title} turn {turn}.")
+    ]
+
+
+def _handles() -> int:
+    return psutil.Process().num_fds()
+
+
+FIGURES = [
+    Figure(
+        "many tasks at once under a cap",
+        f"{TASKS} tasks × {TURNS} turns under a cap of {CAP}: each transcript only its own words, nothing "
+        "left over, under 150 MB",
+        _measure,
+    )
+]
