@@ -79,10 +79,15 @@ class _Session:
         self.next = 0
         """The number of the first batch that was under way."""
         self._seed = seed
+        self._batches: dict[int, list[Entry]] = {}
 
     def batch(self, number: int) -> list[Entry]:
-        random = Random(f"{self._seed}-{self.name}-{number}")
-        return entries(random, random.choices([50, 500, 9_000], [4, 4, 1], k=random.randint(1, 4)))
+        # The writer and its watcher each make their own: the same, as only the number decides.
+        if number not in self._batches:
+            random = Random(f"{self._seed}-{self.name}-{number}")
+            lengths = random.choices([50, 500, 9_000], [4, 4, 1], k=random.randint(1, 4))
+            self._batches[number] = entries(random, lengths)
+        return self._batches[number]
 
     def missing(self, numbers: range) -> list[Entry]:
         """Of these batches, what was not there after the last cut."""
