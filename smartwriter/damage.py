@@ -126,9 +126,9 @@ def _decode_at(text: str, position: int) -> tuple[Any, int]:
 def _stands_alone(text: str, value: Any, start: int, stop: int, end: int, *, first: bool) -> bool:
     if type(value) is not dict or _INVALID_UTF8.search(text, start, stop):
         return False
-    # What goes on as behind a nested object shows that the start of the line was lost. At a start
-    # that was not lost nothing is nested, so no marks of an entry are needed there.
-    return (stop == end or text[stop] not in ',:"]}') and (first or _is_marked(value))
+    if first:  # nothing is before it, so it is nested in nothing; what follows may be anything
+        return stop == end or text[stop] not in ',:"]}'
+    return (stop == end or text[stop] == "{") and _is_marked(value)
 
 
 _INVALID_UTF8 = re.compile("[\udc80-\udcff]")

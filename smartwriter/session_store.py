@@ -71,6 +71,7 @@ class FileSessionStore:
         self._lock_timeout_s = lock_timeout_s
         self._journals: OrderedDict[Path, journal.Journal] = OrderedDict()
         self._journals_lock = threading.Lock()
+        self._listings: dict[str, Summaries] = {}
 
     def bind(self, project_key: str) -> BoundSessionStore:
         """This store with one project key for everything, whatever key it is handed.
@@ -161,8 +162,9 @@ class FileSessionStore:
         return self.root / "sessions" / project_name(project_key)
 
     def _summaries(self, project_key: str) -> Summaries:
-        cache = self.root / "cache" / "summaries" / f"{project_name(project_key)}.jsonl"
-        return Summaries(cache, self._project(project_key))
+        name = project_name(project_key)
+        cache = self.root / "cache" / "summaries" / f"{name}.jsonl"
+        return self._listings.setdefault(name, Summaries(cache, self._project(project_key)))
 
     def _journal(self, path: Path) -> journal.Journal:
         with self._journals_lock:

@@ -74,6 +74,17 @@ def _scan(folder: Path, stack: contextlib.ExitStack) -> Iterator[os.DirEntry[str
     return stack.enter_context(os.scandir(fd))
 
 
+_FileState = tuple[int, int, int]  # inode, size, modification time
+
+
+def _state_of(path: Path) -> _FileState | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
 class _Folded(NamedTuple):
     size: int
     check: object
@@ -90,6 +101,10 @@ class Summaries:
         """
         self._journal = journal.Journal(cache, durability="os")
         self._sessions = sessions
+        # What the cache file held when it was last read, and which state of the file that was.
+        self._known: dict[str, _Folded] = {}
+        self._lines = 0
+        self._state: _FileState | None = None
 
     def current(self) -> list[SessionSummaryEntry]:
         """One summary a session, each as of a moment during the call."""
@@ -105,7 +120,7 @@ class Summaries:
                     data = folded.data
                 else:
                     changed[session_id], data = _fold(transcript, folded)
-                result.append({"session_id": session_id, "mtime": mtime_ms, "data": data})
+                result.append({"session_id": session_id, "mtime": mtime_ms, "data": dict(data)})
         self._remember(known, changed, lines, listed)
         return result
 
@@ -116,6 +131,13 @@ class Summaries:
                 self._journal.append([{"session_id": session_id, "size": 0, "check": 0, "data": {}}])
 
     def _read(self) -> tuple[dict[str, _Folded], int]:
+        state = _state_of(self._journal.path)
+        if state != self._state:
+            self._known, self._lines = self._parse()
+            self._state = state
+        return self._known, self._lines
+
+    def _parse(self) -> tuple[dict[str, _Folded], int]:
         try:
             lines = self._journal.read().entries
         except OSError:
@@ -147,7 +169,10 @@ class Summaries:
             else:
                 self._journal.append(_lines(new))
         except OSError:
-            pass  # a cache: on a full or read-only disk the listing is only slower
+            pass  # a cache: on a full or read-only disk the next process is only slower
+        self._known, self._lines = known | new, lines + len(new)
+        # Lines that another process added just now may be missed: at worst something is folded again.
+        self._state = _state_of(self._journal.path)
 
 
 def _lines(folded: dict[str, _Folded]) -> Iterable[dict[str, Any]]:

@@ -40,7 +40,7 @@ from claude_agent_sdk import (
 
 from smartwriter.agent.tools import Tool
 from smartwriter.errors import SmartWriterError
-from smartwriter.journal import write_document
+from smartwriter.journal import collector_paused, write_document
 from smartwriter.session_store import BoundSessionStore
 from smartwriter.tasks import Usage
 
@@ -330,7 +330,10 @@ async def fork_transcript(store: BoundSessionStore, session_id: str, last_entry:
 
     Returns the new session's id. Its entries have new uuids; ``forkedFrom`` holds the old ones.
     """
-    result = await fork_session_via_store(store, session_id, up_to_message_id=last_entry)
+    # With a title given, the SDK need not look through all entries for one.
+    title = f"Fork of {session_id}"
+    with collector_paused():
+        result = await fork_session_via_store(store, session_id, up_to_message_id=last_entry, title=title)
     return result.session_id
 
 
