@@ -33,7 +33,7 @@ def session() -> str:
 def conversation(session_id: str, words: tuple[int, int] = _WORDS_AN_ENTRY) -> Iterator[dict[str, Any]]:
     """A user and an assistant, in turn, without end; each entry the child of the one before."""
     texts = _texts(words)
-    source = random.Random(session_id)
+    source = random.Random(f"{session_id} {words}")  # so that no two kinds share a uuid
     parent: str | None = None
     number = 0
     while True:
