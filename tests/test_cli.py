@@ -426,24 +426,32 @@ NEW = "- title: 雾\n  prompt: 写\n"
         ("\x00", "is not YAML: "),
         ("", "is no list of jobs."),
         ("title: 雾\nprompt: 写\n", "is no list of jobs."),
-        (NEW + "- 写\n", "job 2: it must have a prompt and a task or title, all of them text."),
+        (NEW + "- 写\n", "line 3: a job must have a prompt and a task or title, all of them text."),
         (
             NEW + "- task: 渡口\n  prompt: 7\n",
-            "job 2: it must have a prompt and a task or title, all of them text.",
+            "line 3: a job must have a prompt and a task or title, all of them text.",
         ),
-        (NEW + "- task: 渡口\n  promt: 写\n", "job 2: it has an unknown field 'promt'."),
-        (NEW + "- task: 渡口\n", "job 2: The prompt is empty."),
-        (NEW + "- prompt: 写\n", "job 2: it needs either a task or, for a new one, a title."),
-        (NEW + "- title: ' '\n  prompt: 写\n", "job 2: it needs either a task or, for a new one, a title."),
-        (NEW + "- {task: 渡口, title: 雾, prompt: 写}\n", "job 2: it needs either a task or"),
-        (NEW + "- task: nowhere\n  prompt: 写\n", "job 2: There is no task 'nowhere'"),
-        (NEW + "- task: harb\n  prompt: 写\n", "job 2: 'harb' fits several tasks"),
-        (NEW + "- task: 渡口@old\n  prompt: 写\n", "job 2: Task "),
-        (NEW + "- {title: 雨, collection: nowhere, prompt: 写}\n", "job 2: There is no collection 'nowhere'"),
+        (NEW + "- task: 渡口\n  promt: 写\n", "line 3: a job has no field 'promt'."),
+        (NEW + "- task: 渡口\n", "line 3: The prompt is empty."),
+        (NEW + "- prompt: 写\n", "line 3: a job needs either a task or, for a new one, a title."),
+        (
+            NEW + "- title: ' '\n  prompt: 写\n",
+            "line 3: a job needs either a task or, for a new one, a title.",
+        ),
+        (NEW + "- {task: 渡口, title: 雾, prompt: 写}\n", "line 3: a job needs either a task or"),
+        (NEW + "- task: nowhere\n  prompt: 写\n", "line 3: There is no task 'nowhere'"),
+        (NEW + "- {title: 雨, draft: main, prompt: 写}\n", "line 3: only a task that is there already"),
+        (NEW + "- {task: 渡口, draft: nowhere, prompt: 写}\n", "line 3: Task "),
+        (NEW + "- task: harb\n  prompt: 写\n", "line 3: 'harb' fits several tasks"),
+        (NEW + "- task: 渡口@old\n  prompt: 写\n", "line 3: Task "),
+        (
+            NEW + "- {title: 雨, collection: nowhere, prompt: 写}\n",
+            "line 3: There is no collection 'nowhere'",
+        ),
     ],
 )
 def test_a_file_of_jobs_that_makes_no_sense(shelf: Workspace, tmp_path: Path, text: str, why: str) -> None:
-    """One bad job in a file is named by its number, and nothing of the others is created or started."""
+    """One bad job in a file is named by its line, and nothing of the others is created or started."""
     file = tmp_path / "jobs.yaml"
     file.write_text(text, encoding="utf-8")
     told = refused(shelf, "run", "-f", str(file))
@@ -461,7 +469,7 @@ def test_a_file_of_jobs_in_another_encoding(shelf: Workspace, tmp_path: Path) ->
 def test_a_job_in_the_arguments_waits_for_those_in_the_file(shelf: Workspace, tmp_path: Path) -> None:
     """All jobs are checked before any of them is started, wherever they come from."""
     (tmp_path / "jobs.yaml").write_text("- task: nowhere\n  prompt: 写\n")
-    assert "job 1: There is no task" in refused(
+    assert "line 1: There is no task" in refused(
         shelf, "run", "渡口=Go on.", "-f", str(tmp_path / "jobs.yaml")
     )
 

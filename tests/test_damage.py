@@ -60,7 +60,7 @@ def _parsed(text: str) -> list[Any]:
         (glued(1) + b"\0" * 9 + glued(2), [1, 2], [(len(glued(1)), 9)]),
         (b"\0" * 9 + glued(2), [2], [(0, 9)]),
         (b"garbage" + glued(2), [2], [(0, 7)]),
-        ("写字".encode() + glued(2) + "\u2028".encode(), [2], [(0, 6), (6 + len(glued(2)), 3)]),
+        ("写字".encode() + glued(2) + "\u2028".encode(), [], [(0, 9 + len(glued(2)))]),
         (b"\xe5\x86" + glued(2), [2], [(0, 2)]),
         (glued(1) + glued(2)[:50], [1], [(len(glued(1)), 50)]),
         (glued(1)[:50] + glued(2) + glued(3)[:60], [2], [(0, 50), (50 + len(glued(2)), 60)]),

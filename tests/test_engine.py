@@ -246,7 +246,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return found
 
 
-def test_what_cannot_be_stored_waits_in_the_spool(
+def test_case_102_what_cannot_be_stored_waits_in_the_spool(
     workspace: Workspace, claude: ClaudeAgent, model: OfflineModel, task: Task, full: set[str]
 ) -> None:
     """With the transcript unwritable, its entries go to the spool, loudly, and into their place, in

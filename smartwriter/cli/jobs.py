@@ -42,29 +42,34 @@ def job_of_argument(workspace: Workspace, argument: str) -> Job:
 
 
 def jobs_of_file(workspace: Workspace, file: Path) -> list[Job]:
+    """:raises Invalid: with the line of the job that is wrong."""
     try:
-        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        found, node = yaml.safe_load(text), yaml.compose(text, yaml.SafeLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date that is none
         raise Invalid(f"{file} is not YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(found, list):
+    if not isinstance(found, list) or not isinstance(node, yaml.SequenceNode):
         raise Invalid(f"{file} is no list of jobs.")
     jobs = []
-    for number, item in enumerate(found, 1):
+    for item, place in zip(found, node.value, strict=True):
         try:
             jobs.append(_job_of_item(workspace, item))
         except SmartWriterError as error:
-            raise Invalid(f"{file}, job {number}: {error}") from None
+            raise Invalid(f"{file}, line {place.start_mark.line + 1}: {error}") from None
     return jobs
 
 
 def _job_of_item(workspace: Workspace, item: Any) -> Job:
-    fields = {"task", "title", "collection", "prompt"}
+    fields = {"task", "draft", "title", "collection", "prompt"}
     if not isinstance(item, dict) or not all(isinstance(value, str) for value in item.values()):
-        raise Invalid("it must have a prompt and a task or title, all of them text.")
+        raise Invalid("a job must have a prompt and a task or title, all of them text.")
     if unknown := item.keys() - fields:
-        raise Invalid(f"it has an unknown field {sorted(map(str, unknown))[0]!r}.")
+        raise Invalid(f"a job has no field {sorted(map(str, unknown))[0]!r}.")
     if ("task" in item) == bool(item.get("title", "").strip()):
-        raise Invalid("it needs either a task or, for a new one, a title.")
-    job = Job(item.get("prompt", ""), item.get("task"), item.get("title"), item.get("collection"))
+        raise Invalid("a job needs either a task or, for a new one, a title.")
+    if "draft" in item and "task" not in item:
+        raise Invalid("only a task that is there already has drafts to choose from.")
+    address = f"{item['task']}@{item['draft']}" if "draft" in item else item.get("task")
+    job = Job(item.get("prompt", ""), address, item.get("title"), item.get("collection"))
     job.check(workspace)
     return job
