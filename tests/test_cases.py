@@ -1,6 +1,6 @@
 """Public reports of lost, damaged or mixed-up sessions, replayed against the disk layer.
 
-The numbers are those of CASES.md, families A to F.
+Each test is named after its case, whose number is only a name, and cites the report.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Public failures of others, as far as they need a running session: families B, C, G and I.
+"""Public failures of others, as far as they need a running session.
 
 Each test is named after the case and cites its report.
 """

@@ -1,16 +1,4 @@
-"""Transcripts for tests, the words for them that CASES.md uses, and a disk that fails.
-
-===========  ====================  =====================================================
-CASES.md     here
-===========  ====================  =====================================================
-``S``        ``SESSION``           the session id
-``U(n)``     ``entry_uuid(n)``     the uuid of the nth entry
-``E(n, …)``  ``entry(n, …)``       the nth entry
-``L(n, …)``  ``line(n, …)``        the nth entry as a line of the file
-``J(0,1)``   ``lines(0, 1)``       several lines
-``F``        ``healthy()``         a file of six entries
-===========  ====================  =====================================================
-"""
+"""Transcripts for tests, and a disk that fails."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from smartwriter.journal import collector_paused
 
 
 class PlainStore:
-    """The store of the first seed, open-append-close, with the sync it lacks; in Python.
+    """What one writes first: open, append, close; with a sync.
 
     Its file work leaves the event loop as ``fs.promises`` does, but all of it in one go.
     """
