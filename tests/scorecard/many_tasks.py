@@ -6,6 +6,8 @@ no folder, no file handle; our own memory must stay small.
 
 from __future__ import annotations
 
+import contextlib
+
 import anyio
 import psutil
 from figure import Figure, Outcome, Run
@@ -30,10 +32,10 @@ def _echo(request: Request) -> Reply:
 def _measure(run: Run) -> Outcome:
     with stage(run, _echo) as scene:
         tasks = [scene.workspace.new_task(f"task-{number:03d}") for number in range(run.scaled(TASKS))]
-        handles = _handles()
+        handles, before = _handles(), set(_children())
         most_live, memory = anyio.run(_write_all, scene, tasks)
         mixed = sum(not _only_own_words(scene, task) for task in tasks)
-        left = [process for process in psutil.Process().children(recursive=True) if process.is_running()]
+        left = set(_children()) - before
         folders = list(scene.temporary.iterdir())
         more_handles = _handles() - handles
     got = (
@@ -62,8 +64,15 @@ async def _write_all(scene: Stage, tasks: list[Task]) -> tuple[int, int]:
 
 
 def _live_and_memory() -> tuple[int, int]:
-    me = psutil.Process()
-    return len(me.children()), me.memory_info().rss
+    live = 0
+    for process in _children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            live += "claude" in process.name()
+    return live, psutil.Process().memory_info().rss
+
+
+def _children() -> list[psutil.Process]:
+    return psutil.Process().children(recursive=True)
 
 
 def _only_own_words(scene: Stage, task: Task) -> bool:
