@@ -126,9 +126,11 @@ def _decode_at(text: str, position: int) -> tuple[Any, int]:
 def _stands_alone(text: str, value: Any, start: int, stop: int, end: int, *, first: bool) -> bool:
     if type(value) is not dict or _INVALID_UTF8.search(text, start, stop):
         return False
-    if first:  # nothing is before it, so it is nested in nothing; what follows may be anything
-        return stop == end or text[stop] not in ',:"]}'
-    return (stop == end or text[stop] == "{") and _is_marked(value)
+    if stop == end or text[stop] == "{":
+        return first or _is_marked(value)
+    # At the start of a line it is nested in nothing, unless what follows shows that this start is
+    # not the line's own: then it goes on as JSON does, or the object has nothing of an entry.
+    return first and _is_marked(value) and text[stop] not in ',:"]}'
 
 
 _INVALID_UTF8 = re.compile("[\udc80-\udcff]")

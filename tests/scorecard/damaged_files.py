@@ -11,14 +11,15 @@ pairs (a quick run takes every twentieth of both). Held to:
 - A *touched* one may be absent, or be what its bytes now say: JSON from where it began, or a line
   that as a whole is an object. Anything else that is returned is *invented*. (Where bytes are missing
   without a trace, what is left may say what no reader can tell from an entry, and is counted as
-  *merged*: the start of one entry and the end of another that together are JSON; and an object
-  behind a string that lost its end, which is what an entry glued to a torn one looks like.)
+  *merged*: the start of one entry and the end of another that together are JSON; and an object just
+  before the next or the end of the line, which is the first thing on its line, or has the marks of
+  an entry and stands where by the text before it no object can be: so a glued entry looks.)
 - Every byte lies in one returned entry, or in one damaged stretch, or is white space.
 
 Excused, and counted, is an untouched entry that nothing tells from an object nested in the damage
-it is glued to: one that bears no mark of an entry; and one that stands where a value was awaited, or
-before what goes on as behind a value, unless a uuid links it to the entry before it or to the one on
-the next line, and there is damage on one side of it only.
+it is glued to: one that bears no mark of an entry; and, unless a uuid links it to the entry before
+it or to the one on the next line, one that stands where a value was awaited, or before what goes on
+as behind a value, or with damage on either side. Where two of these are so, links are not enough.
 """
 
 from __future__ import annotations
@@ -362,13 +363,15 @@ def _check_entries(variant: Variant, entries: list[Entry], damage: list[Damage],
     merged = {site.offset: site for site in _merged_sites(variant)}
     sites = merged | touched | kept
     # What lies in a damaged stretch was not returned, whatever equals it elsewhere.
-    left = iter([sites[at] for at in sorted(sites) if not _lies_in(sites[at], damage)])
+    left = [sites[at] for at in sorted(sites) if not _lies_in(sites[at], damage)]
     found: list[Site] = []
     for entry in entries:
-        site = next((site for site in left if site.entry == entry), None)
-        if site is None:
+        place = next((place for place, site in enumerate(left) if site.entry == entry), None)
+        if place is None:
             tally.note("invented", variant)
-            break
+            continue
+        site = left[place]
+        left = left[place + 1 :]
         found.append(site)
         if site.offset in merged and site.offset not in touched | kept:
             tally.note("merged", variant)
@@ -401,17 +404,21 @@ def _merged_sites(variant: Variant) -> Iterator[Site]:
     while (start := variant.data.rfind(b"{", 0, start)) >= 0:
         head = variant.data[variant.data.rfind(b"\n", 0, start) + 1 : start]
         for site in _object_from(variant.data, start):
-            is_glued = not _MARKS.isdisjoint(site.entry) and _ends_in_string(head)
+            tail = variant.data[site.end :].split(b"\n", 1)[0].strip(b"\0 \t\r")[:1]
+            stands_out = not head or (not _MARKS.isdisjoint(site.entry) and _is_torn(head))
+            is_glued = tail in [b"", b"{"] and stands_out
             is_nested = any(kept.offset <= start < kept.end for kept in whole)
             if (site.end in variant.ended or is_glued) and not is_nested:
                 yield site
 
 
-def _ends_in_string(head: bytes) -> bool:
+def _is_torn(head: bytes) -> bool:
+    """Whether an object is the last thing to come behind this beginning of a line."""
+    text = head.decode("utf-8", "surrogateescape")
     try:
-        json.loads(head.decode("utf-8", "surrogateescape"))
+        json.loads(text + '{"')
     except json.JSONDecodeError as error:
-        return error.msg.startswith("Unterminated string")
+        return error.pos >= len(text) and not error.msg.startswith("Unterminated")
     return False
 
 
@@ -443,12 +450,13 @@ def _is_excused(variant: Variant, site: Site, found: list[Site]) -> bool:
         return False
     if _MARKS.isdisjoint(site.entry):
         return True
-    is_awaited = head[-1:] in [b":", b",", b"["]
-    goes_on = tail[:1] in [b",", b":", b'"', b"]", b"}"]
-    if not is_awaited and not goes_on:
+    is_like_a_value = head[-1:] in [b":", b",", b"["] or tail[:1] in [b",", b":", b'"', b"]", b"}"]
+    is_in_between = bool(head) and bool(tail.strip(b"\0")) and tail[:1] != b"{"
+    if is_like_a_value and is_in_between:
+        return True
+    if not is_like_a_value and not is_in_between:
         return False
-    is_in_between = head and tail and tail[:1] != b"{"
-    return bool(is_in_between) or not _is_linked(site, found, _object(after.split(b"\n", 1)[0]))
+    return not _is_linked(site, found, _object(after.split(b"\n", 1)[0]))
 
 
 def _is_linked(site: Site, found: list[Site], following: Entry | None) -> bool:

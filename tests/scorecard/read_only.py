@@ -40,7 +40,7 @@ from smartwriter.tasks import Draft, Origin, Task, Turn, TurnState
 from smartwriter.transcript import messages
 from smartwriter.workspace import Workspace
 
-TASKS = 60
+TASKS = 20
 _AHEAD_S = 10 * 365.25 * 86400
 _TIMEOUT_S = 60
 _SERIES = "渡口"
