@@ -38,6 +38,10 @@ class Spool:
         head: dict[str, Any] = {"type": "spooled", "key": key}
         journal.Journal(self._folder / name).append([head, *entries])
 
+    def waiting(self) -> int:
+        """How many batches wait."""
+        return len(list(self._folder.glob("*.jsonl")))
+
     def replay(self, store: FileSessionStore, session_id: str | None = None) -> int:
         """Store what waits, in order, of one session or of all; returns how many batches.
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import command, environment, smartwriter, written
@@ -154,3 +155,18 @@ def test_config_defaults(workspace: Workspace, tmp_path: Path) -> None:
     """A new workspace's config.toml says what can be set and sets nothing; so does a missing one."""
     assert workspace.config() == load(tmp_path / "nowhere") == Config()
     assert 1 <= Config().parallel <= 8
+
+
+def test_what_is_not_saved_is_an_exit_code(workspace: Workspace, task: Task, model: OfflineModel) -> None:
+    """When part of a conversation waits in the spool and cannot be stored, the command says so and
+    fails, although the turn went well; once there is room, all is well again."""
+    written(workspace.root, task.id, "Begin.", model=model)
+    key: Any = {"project_key": "elsewhere", "session_id": "s"}
+    blocked = workspace.hidden / "sessions" / "elsewhere"
+    blocked.write_text("in the way")
+    workspace.spool.put(key, [{"type": "x", "uuid": "u"}])
+    done = smartwriter(workspace.root, "write", task.id, "Go on.", model=model)
+    assert done.returncode == 1 and b"wait in the spool" in done.stderr
+    blocked.unlink()
+    written(workspace.root, task.id, "Go on.", model=model)
+    assert workspace.spool.waiting() == 0

@@ -41,6 +41,7 @@ def write(workspace: Workspace, task: Task, draft: Draft, prompt: str, *, offlin
         turn = anyio.run(_write, workspace, claude, config, task, draft, prompt, json_)
     if json_:
         print_json(turn.model_dump(mode="json"))
+    _say_if_not_saved(workspace)
     if turn.state is TurnState.stopped:
         raise click.ClickException("Stopped; what had been written is kept.")
     if turn.state is not TurnState.finished:
@@ -63,6 +64,7 @@ def run_jobs(
             config.notify if notify is None else notify, {task.id: task.title for task, _, _ in started}
         )
         turns = anyio.run(_run, workspace, claude, started, config, notifier, json_)
+    _say_if_not_saved(workspace)
     failed = [turn for turn in turns if not isinstance(turn, Turn) or turn.state is not TurnState.finished]
     if failed:
         raise click.ClickException(f"{len(failed)} of {len(turns)} did not finish.")
@@ -71,6 +73,14 @@ def run_jobs(
 def checked_prompt(prompt: str) -> None:
     if not prompt.strip():
         raise Invalid("The prompt is empty.")
+
+
+def _say_if_not_saved(workspace: Workspace) -> None:
+    if waiting := workspace.spool.waiting():
+        raise click.ClickException(
+            f"{waiting} parts of a conversation could not be stored in their place and wait in the spool; "
+            "make room on the disk, and the next write stores them."
+        )
 
 
 @contextlib.contextmanager

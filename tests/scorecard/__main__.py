@@ -32,6 +32,7 @@ MODULES = (
     "two_writers",
     "broken_connections",
     "listeners",
+    "quick_commands",
 )
 
 
