@@ -53,11 +53,13 @@ class Broadcast:
 
     async def run(self) -> None:
         """Keep and tell, until closed."""
+        next_s = anyio.current_time()  # the first piece is told at once, those that follow merged
         while not self._closed:
             await self._news.wait()
-            with anyio.move_on_after(MERGE_S):
+            with anyio.CancelScope(deadline=next_s):
                 await self._hurry.wait()
             await self.flush()
+            next_s = anyio.current_time() + MERGE_S
 
     async def flush(self) -> None:
         """Keep and tell all that was published until now."""

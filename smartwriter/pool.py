@@ -1,6 +1,8 @@
 """A limited number of places for live CLI processes, first come first served.
 
-A draft that is idle keeps its place, and with it its process, until somebody else needs one.
+A draft that is idle keeps its place, and with it its process, until somebody else needs one. Of more
+than a few places one is kept free as long as others are idle, so that who comes next need not wait for
+a process to end.
 """
 
 from __future__ import annotations
@@ -8,6 +10,8 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 
 import anyio
+
+_FEW = 2
 
 
 class Place:
@@ -21,6 +25,7 @@ class Place:
 class Pool:
     def __init__(self, size: int) -> None:
         self._free = size
+        self._keeps_one_free = size > _FEW
         self._waiting: deque[anyio.Event] = deque()
         self._idle: OrderedDict[Place, None] = OrderedDict()  # least recently used first
 
@@ -28,6 +33,7 @@ class Pool:
         """A place, once there is one."""
         if self._free:
             self._free -= 1
+            self._ask_the_idle()
         else:
             await self._wait()
         return Place(anyio.Event())
@@ -66,9 +72,10 @@ class Pool:
             self._waiting.popleft().set()
 
     def _ask_the_idle(self) -> None:
+        needed = len(self._waiting) or int(self._keeps_one_free and not self._free)
         asked = sum(place.wanted.is_set() for place in self._idle)
         for place in self._idle:
-            if asked >= len(self._waiting):
+            if asked >= needed:
                 break
             if not place.wanted.is_set():
                 place.wanted.set()

@@ -141,9 +141,10 @@ def _append_new(workspace: Workspace, task: Task, draft: Draft, subpath: str | N
 def orphans_of(workspace: Workspace) -> list[Path]:
     """The folders that hold nothing but sessions of ours that nobody is writing."""
     leases = {
-        draft.session_id: workspace.lease(task, draft.name)
+        session_id: workspace.lease(task, draft.name)
         for task in workspace.tasks.all()
         for draft in task.drafts.values()
+        for session_id in (draft.session_id, *draft.earlier_sessions)
     }
     found = []
     for orphan in _orphans():

@@ -72,3 +72,18 @@ async def test_a_cancelled_waiter_loses_no_place() -> None:
         await anyio.wait_all_tasks_blocked()
         pool.give_back(place)
     assert len(got) == 1
+
+
+async def test_one_place_is_kept_free() -> None:
+    """Of several places, the one that was idle longest is given up as soon as none is free."""
+    pool = Pool(3)
+    places = [await pool.take() for _ in range(3)]
+    pool.rest(places[2])
+    pool.rest(places[0])
+    assert [place.wanted.is_set() for place in places] == [False, False, True]
+    pool.give_back(places[2])
+    pool.rest(places[1])
+    assert [place.wanted.is_set() for place in places[:2]] == [False, False]
+    another = await pool.take()  # at once; now the next one makes room
+    assert [place.wanted.is_set() for place in places[:2]] == [True, False]
+    pool.give_back(another)

@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
@@ -72,7 +72,7 @@ class _Count:
     unheard: int = 0  # events that were received and cannot be heard again
     short: int = 0  # cycles in which too much text is missing
     not_resumed: int = 0
-    orphans: int = 0
+    orphans: set[str] = field(default_factory=set)
     recovered: int = 0
 
 
@@ -85,7 +85,7 @@ def _measure(run: Run) -> Outcome:
             _cycle(scene, typist, task, count, delay_s, whole_group=number % 2 == 0)
     got = (
         f"{count.kills} kills: {count.unheard} received events not replayable, {count.short} times over "
-        f"250 ms of text missing, {count.not_resumed} not resumed, {count.orphans} orphan folders left; "
+        f"250 ms of text missing, {count.not_resumed} not resumed, {len(count.orphans)} orphan folders left; "
         f"{count.recovered} answers were finished by the CLI and taken in"
     )
     return Outcome(got, not (count.unheard or count.short or count.not_resumed or count.orphans))
@@ -118,7 +118,7 @@ def _cycle(
     turns = scene.workspace.tasks.turns(task, "main")
     count.recovered += turns[-2].state is TurnState.recovered
     count.not_resumed += done.returncode != 0 or turns[-1].state is not TurnState.finished
-    count.orphans += len(list(scene.temporary.glob("claude-resume-*")))
+    count.orphans |= {path.name for path in scene.temporary.glob("claude-resume-*")}
 
 
 def _listen(
