@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 
 import anyio
 import click
@@ -30,8 +31,7 @@ def watch_command(workspace: Workspace, addresses: tuple[str, ...], after: int, 
     watched = [workspace.tasks.resolve(address) for address in addresses]
     if not addresses:
         watched = [(task, workspace.tasks.draft(task, task.current)) for task in workspace.tasks.all()]
-    with contextlib.suppress(KeyboardInterrupt):
-        anyio.run(_watch, workspace, watched, after, json_)
+    anyio.run(_watch, workspace, watched, after, json_)
 
 
 @click.command()
@@ -90,6 +90,9 @@ async def _watch(workspace: Workspace, watched: list[tuple[Task, Draft]], after:
         async with anyio.create_task_group() as group:
             for task, draft in watched:
                 group.start_soon(watch_one, task, draft)
+            with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+                await anext(aiter(signals))
+            group.cancel_scope.cancel()
 
 
 def _show(event: Event, progress: Progress | None) -> None:
