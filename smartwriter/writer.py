@@ -157,7 +157,7 @@ class DraftWriter:
         number = turns[-1].number + 1 if turns else 1
         edited = self._text.take_hand_edit(number) is not None
         cut_off = [self._cut_off(turn) for turn in turns if turn.state is TurnState.running]
-        lost = [turn.prompt for turn in cut_off if not self._is_in_transcript(turn)]
+        lost = [turn.prompt for turn in _unanswered(turns) if not self._is_in_transcript(turn)]
         if not resume:
             self._choose_session(turns)
         turn = Turn(
@@ -277,6 +277,16 @@ class DraftWriter:
         turn = turn.model_copy(update={"ended_at": now()})
         await run_sync(self._workspace.tasks.record, self._task, self._draft.name, [turn])
         return turn
+
+
+def _unanswered(turns: list[Turn]) -> list[Turn]:
+    """The last turns, as far back as their process died in them."""
+    found: list[Turn] = []
+    for turn in reversed(turns):
+        if turn.state not in (TurnState.running, TurnState.interrupted):
+            break
+        found.insert(0, turn)
+    return found
 
 
 _ENDINGS: dict[TurnState, type[Event]] = {TurnState.finished: Finished, TurnState.stopped: Stopped}

@@ -366,6 +366,29 @@ def test_a_first_turn_that_left_nothing_behind_gets_a_new_session(
     assert task.drafts["main"].session_id == turn.session_id
 
 
+def test_a_prompt_that_was_never_stored_is_handed_on(
+    workspace: Workspace, claude: ClaudeAgent, model: OfflineModel
+) -> None:
+    """The prompt of a turn whose process died before it was mirrored goes out with the next one, once,
+    also when that turn was settled as interrupted in between."""
+    model.script = lambda request: [Text("Fine.")]
+    task = make_task(workspace, "Herons")
+    first = take_turn(workspace, claude, task.id, "First.")
+    for number, state in ((2, TurnState.interrupted), (3, TurnState.running)):
+        dead = Turn(
+            number=number,
+            uuid=f"u{number}",
+            session_id=first.session_id,
+            prompt=f"Lost {number}.",
+            state=state,
+        )
+        workspace.tasks.record(task, "main", [dead])
+    take_turn(workspace, claude, task.id, "Fourth.")
+    assert all(f"Lost {number}." in model.requests[-1].said for number in (2, 3))
+    take_turn(workspace, claude, task.id, "Fifth.")
+    assert model.requests[-1].said.count("Lost 2.") == 1
+
+
 def test_a_prompt_cannot_make_the_cli_read_files(
     workspace: Workspace, claude: ClaudeAgent, model: OfflineModel, tmp_path: Path
 ) -> None:
