@@ -34,6 +34,9 @@ OFFLINE_HOMES = "smartwriter-offline-"
 """How the temporary homes of ``--offline`` begin, in the folder for temporary files; then the pid."""
 
 
+_REMOVALS = 5
+
+
 @dataclass(frozen=True)
 class Recovered:
     """What became of a turn whose process died."""
@@ -69,8 +72,12 @@ def recover(
             _take_in(workspace, task, draft, [*_projects(orphans), *config_folders])
             found += _settle(workspace, task, draft)
     for orphan in orphans_of(workspace):
-        # No history, but copies of what we have by now; it may hold a copy of credentials.
-        shutil.rmtree(orphan, ignore_errors=True)
+        # No history, but copies of what we have by now; it may hold a copy of credentials. Removed
+        # until it is gone: half removed, nothing in it would tell any more that it is ours.
+        for _ in range(_REMOVALS):
+            shutil.rmtree(orphan, ignore_errors=True)
+            if not orphan.exists():
+                break
     return found
 
 

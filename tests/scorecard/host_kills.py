@@ -88,9 +88,7 @@ def _measure(run: Run) -> Outcome:
         f"250 ms of text missing, {count.not_resumed} not resumed, {len(count.orphans)} orphan folders left; "
         f"{count.recovered} answers were finished by the CLI and taken in"
     )
-    # Folders do stay behind in about one of a hundred kills: the full run says so and falls short.
-    stayed = count.orphans and not run.quick
-    return Outcome(got, not (count.unheard or count.short or count.not_resumed or stayed))
+    return Outcome(got, not (count.unheard or count.short or count.not_resumed or count.orphans))
 
 
 def _cycle(
