@@ -9,6 +9,7 @@ import psutil
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from smartwriter.errors import Invalid
+from smartwriter.tokens import BUDGET_TOKENS
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -24,6 +25,7 @@ TEMPLATE = """\
 # parallel = 4       # CLI processes at once; by default half the memory, at 200 MB each, at most 8
 # idle_s = 60        # how long an idle draft keeps its process
 # silence_s = 300    # how long the CLI may say nothing before its turn is given up
+# memory_tokens = 20000  # what a collection's memory may have of every prompt, about
 # notify = ""        # a command to run when a draft is done or needs you; {} becomes the message
 """
 
@@ -38,6 +40,7 @@ class Config(BaseModel):
     parallel: int = Field(default_factory=_default_parallel, ge=1, le=64)
     idle_s: float = Field(default=60.0, ge=0)
     silence_s: float = Field(default=300.0, gt=0)
+    memory_tokens: int = Field(default=BUDGET_TOKENS, ge=0)
     notify: str = ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ import smartwriter.journal as journal
 from smartwriter.drafts import DraftText
 from smartwriter.errors import AlreadyExists, CollectionNotFound, Invalid, NotAWorkspace
 from smartwriter.lease import Lease
-from smartwriter.memory import Collection, normal
+from smartwriter.memory import NO_COLLECTIONS, Collection, normal
 from smartwriter.names import readable_name
 from smartwriter.session_store import FileSessionStore
 from smartwriter.spool import Spool
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from claude_agent_sdk.types import SessionKey
 
 _HIDDEN = ".smartwriter"
+_MAX_DEPTH = 8  # of collections in collections
 
 
 class Workspace:
@@ -64,30 +66,50 @@ class Workspace:
     # Collections -----------------------------------------------------------------------------
 
     def collections(self) -> list[Collection]:
-        """Sorted by name."""
-        folder = self.root / "collections"
-        if not folder.is_dir():
-            return []
-        found = [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
-        return [Collection(path.name, path) for path in sorted(found)]
+        """Sorted by name, each before those in it. Links count at the top only, with nothing in them."""
+        found: list[Collection] = []
+        level = _collections_in(self._collections)
+        for _ in range(_MAX_DEPTH):
+            found += level
+            level = [inner for outer in level for inner in _collections_in(outer)]
+        return sorted(found, key=lambda collection: collection.name.split("/"))
 
     def collection(self, name: str) -> Collection:
-        """:raises CollectionNotFound:"""
-        for collection in self.collections():
-            if normal(collection.name) == normal(name):
-                return collection
-        raise CollectionNotFound(name)
+        """The one that a name, or for one in another a path such as ``series/book``, means.
+
+        :raises CollectionNotFound:
+        """
+        found = self._collections
+        for part in normal(name).rstrip("/").split("/"):
+            inner = (one for one in _collections_in(found) if normal(one.path.name) == part)
+            if (one := next(inner, None)) is None:
+                raise CollectionNotFound(name)
+            found = one
+        return found
 
     def new_collection(self, name: str) -> Collection:
-        """:raises AlreadyExists: :raises Invalid: for a name that no folder can have."""
+        """Make a collection, and those that it is in.
+
+        :raises AlreadyExists: :raises Invalid: for a name that no folder can have.
+        """
         name = normal(name).strip()
-        if not name or readable_name(name) != name:
-            raise Invalid(f"{name!r} cannot name a collection: it must be usable as a folder's name.")
-        if any(normal(other.name).casefold() == name.casefold() for other in self.collections()):
-            raise AlreadyExists("collection", name)
-        collection = Collection(name, self.root / "collections" / name)
-        collection.create()
-        return collection
+        parts = name.split("/")
+        _check_name(name, parts)
+        made = self._collections
+        for number, part in enumerate(parts, start=1):
+            # In any case: some disks do not tell them apart.
+            inside = _collections_in(made)
+            there = [one for one in inside if normal(one.path.name).casefold() == part.casefold()]
+            if there and number == len(parts):
+                raise AlreadyExists("collection", name)
+            made = there[0] if there else _inner(made, part)
+            if not there:
+                made.create()
+        return made
+
+    @property
+    def _collections(self) -> Collection:
+        return Collection("", self.root / "collections")
 
     def add_sample(self, source: Path) -> Collection:
         """Copy a collection from elsewhere. :raises AlreadyExists:"""
@@ -111,7 +133,17 @@ class Workspace:
         try:
             return self.collection(task.collection)
         except CollectionNotFound:
-            return Collection(task.collection, self.root / "collections" / task.collection)
+            return self._lost(task.collection)
+
+    def _lost(self, name: str) -> Collection:
+        """A collection whose folder is gone. Its name is a task's: from a file, so not to be trusted."""
+        parts = name.split("/")
+        path = self.root.joinpath("collections", *parts)
+        if any(part in ("", ".", "..") or not set(part).isdisjoint("\\:\0") for part in parts) or (
+            len(parts) > 1 and not path.resolve().is_relative_to(self.root.resolve())
+        ):
+            return _inner(self._collections, readable_name(name))
+        return Collection(name, path)
 
     def text(self, task: Task, draft: str) -> DraftText:
         folder = self.task_collection(task).path / "drafts" / task.folder
@@ -139,3 +171,34 @@ class Workspace:
 
     def _unfiled(self) -> Collection:
         return Collection(UNFILED, self.root / "collections" / UNFILED)
+
+
+def _collections_in(outer: Collection) -> list[Collection]:
+    """Those directly in a collection, or in the folder of all, sorted. There may be no such folder."""
+    if outer.name and outer.path.is_symlink():
+        return []  # it may lead anywhere, and round in circles
+    try:
+        with os.scandir(outer.path) as entries:
+            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=not outer.name)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError:
+        if outer.name:  # that it cannot be read is said where its memory is
+            return []
+        raise
+    names = [name for name in names if name[0] != "." and name.casefold() not in NO_COLLECTIONS]
+    return [_inner(outer, name) for name in sorted(names)]
+
+
+def _inner(outer: Collection, name: str) -> Collection:
+    return Collection(f"{outer.name}/{name}".lstrip("/"), outer.path / name)
+
+
+def _check_name(name: str, parts: list[str]) -> None:
+    """:raises Invalid: for a new collection's name that some file system does not take."""
+    if any(not part or readable_name(part) != part for part in parts):
+        raise Invalid(f"{name!r} cannot name a collection: it must be usable as a folder's name.")
+    if not NO_COLLECTIONS.isdisjoint(part.casefold() for part in parts):
+        raise Invalid(f"{name!r} cannot name a collection: drafts and articles are folders of its texts.")
+    if len(parts) > _MAX_DEPTH:
+        raise Invalid(f"{name!r} cannot name a collection: it is more than {_MAX_DEPTH} folders deep.")

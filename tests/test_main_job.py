@@ -240,7 +240,7 @@ def test_edited_memory_reaches_the_next_turn(
     memory.write_text("The old ferryman is called Anselm.")
     first = take_turn(workspace, claude, task.id, "First.")
     assert "Anselm" in model.requests[-1].system
-    assert "## memory.md" in model.requests[-1].system
+    assert '<memory-file name="memory.md">' in model.requests[-1].system
     memory.write_text("The old ferryman is called Balthasar.")
     second = take_turn(workspace, claude, task.id, "Second.")
     assert "Balthasar" in model.requests[-1].system
@@ -290,8 +290,8 @@ def test_the_model_writes_only_its_own_draft(
     def script(request: Request) -> Reply:
         steps: list[Reply] = [
             [ToolUse("write_draft", {"text": "One heron. One gull."})],
-            [ToolUse("edit_draft", {"old_text": "One", "new_text": "Two"})],
-            [ToolUse("edit_draft", {"old_text": "One gull", "new_text": "Two gulls"})],
+            [ToolUse("edit_draft", {"edits": [{"old_text": "One", "new_text": "Two"}]})],
+            [ToolUse("edit_draft", {"edits": [{"old_text": "One gull", "new_text": "Two gulls"}]})],
             [ToolUse("read_draft", {})],
             [Text("Done.")],
         ]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from smartwriter.errors import AlreadyExists, CollectionNotFound, Invalid, NotAWorkspace
+from smartwriter.memory import Collection
 from smartwriter.tasks import MAIN, UNFILED, Origin
 from smartwriter.workspace import Workspace
 
@@ -128,8 +129,12 @@ def test_a_new_collection_is_ready_to_fill_in(workspace: Workspace) -> None:
         ".",
         "..",
         "../up",
-        "a/b",
+        "a/../b",
+        "a/",
+        "a//b",
+        "a/.hidden",
         "a\\b",
+        "a/b\\c",
         "/tmp/x",
         ".hidden",
         "con",
@@ -137,6 +142,9 @@ def test_a_new_collection_is_ready_to_fill_in(workspace: Workspace) -> None:
         "a\0b",
         "a\nb",
         "x" * 400,
+        "drafts",
+        "a/Articles",
+        "/".join("abcdefghi"),
     ],
 )
 def test_a_name_that_no_folder_can_have_is_refused(workspace: Workspace, name: str) -> None:
@@ -168,6 +176,145 @@ def test_a_sample_is_copied_once(workspace: Workspace, tmp_path: Path) -> None:
     with pytest.raises(AlreadyExists):
         workspace.add_sample(source)
     assert (workspace.root / "collections" / "山城慢信" / "profile.md").read_text() == "mine"
+
+
+# Collections in collections ---------------------------------------------------------------------
+
+
+def nested(workspace: Workspace, *names: str) -> None:
+    for name in names:
+        (workspace.root / "collections" / name).mkdir(parents=True)
+
+
+def test_collections_in_collections_are_listed(workspace: Workspace) -> None:
+    """Each is named by its path and comes before those in it; texts and hidden folders are none."""
+    nested(workspace, "series/book/part", "series 2", "essays", "drafts", "series/.git/x")
+    nested(workspace, "series/drafts/渡口", "series/book/articles/x", "series/book/Drafts", "articles/x")
+    names = [collection.name for collection in workspace.collections()]
+    assert names == ["essays", "series", "series/book", "series/book/part", "series 2"]
+    for name in names:
+        assert workspace.collection(name).path == workspace.root / "collections" / name
+    assert workspace.collection("series/book/").name == "series/book"
+
+
+def test_links_are_no_collections_in_a_collection(workspace: Workspace) -> None:
+    """A link at the top is one, with nothing in it; deeper ones may lead round in circles."""
+    nested(workspace, "series/book")
+    collections = workspace.root / "collections"
+    (collections / "series" / "round").symlink_to(collections)
+    (collections / "linked").symlink_to(collections / "series")
+    assert [one.name for one in workspace.collections()] == ["linked", "series", "series/book"]
+    for name in ("series/round", "series/round/series", "linked/book"):
+        with pytest.raises(CollectionNotFound):
+            workspace.collection(name)
+
+
+@pytest.mark.parametrize(("on_disk", "asked"), [(NFC, NFD), (NFD, NFC)])
+def test_a_nested_collection_is_found_in_any_unicode_form(
+    workspace: Workspace, on_disk: str, asked: str
+) -> None:
+    """Every folder on the path may be spelled as the disk likes."""
+    nested(workspace, f"{on_disk}/{on_disk}")
+    found = workspace.collection(f"{asked}/{asked}")
+    assert found.name == f"{on_disk}/{on_disk}"
+    assert found.project_key == Collection(f"{asked}/{asked}", found.path).project_key
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "/",
+        ".",
+        "..",
+        "../up",
+        "series/../../up",
+        "/etc",
+        "//etc",
+        "series//book",
+        "series/./book",
+        "series\\book",
+        "..\\up",
+        "series/.hidden",
+        "series/drafts",
+        "series/drafts/x",
+        "a\0b",
+        "series/none",
+    ],
+)
+def test_no_name_leads_anywhere_else(workspace: Workspace, name: str) -> None:
+    """A name that is not exactly the path of a collection means none."""
+    nested(workspace, "series/book", "series/.hidden", "series/drafts/x")
+    (workspace.root / "up").mkdir()
+    with pytest.raises(CollectionNotFound):
+        workspace.collection(name)
+    with pytest.raises(CollectionNotFound):
+        workspace.new_task("渡口", name or "/")
+
+
+def test_a_new_collection_in_another_keeps_the_outer_memory(workspace: Workspace) -> None:
+    """The outer one is made where it is missing; the inner one's files to fill in replace none of its."""
+    workspace.new_collection("系列")
+    (workspace.root / "collections" / "系列" / "profile.md").write_text("mine")
+    made = workspace.new_collection("系列/上册/第一部")
+    assert (made.name, made.path.parent.name) == ("系列/上册/第一部", "上册")
+    assert (workspace.root / "collections" / "系列" / "profile.md").read_text() == "mine"
+    memory = made.memory()
+    assert [file.name for file in memory.files if file.origin == made.name] == ["memory.md", "index.md"]
+    assert [file.origin for file in memory.files if file.path.name == "memory.md"] == [
+        "系列",
+        "系列/上册",
+        "系列/上册/第一部",
+    ]
+    assert memory.problems == () and memory.files[0].text == "mine"
+    with pytest.raises(AlreadyExists):
+        workspace.new_collection("系列/上册")
+
+
+def test_a_new_collection_uses_the_outer_one_in_any_case(workspace: Workspace) -> None:
+    """Some disks do not tell cases apart: no second series is made beside the one that is there."""
+    workspace.new_collection("Series")
+    assert workspace.new_collection("series/book").name == "Series/book"
+    with pytest.raises(AlreadyExists):
+        workspace.new_collection("SERIES/BOOK")
+
+
+def test_a_task_of_a_nested_collection(workspace: Workspace) -> None:
+    """Its text lies in the innermost folder, its sessions under a plain key, and it has all the memory."""
+    nested(workspace, "series/book")
+    (workspace.root / "collections" / "series" / "profile.md").write_text("of the series")
+    task = workspace.new_task("渡口", "series/book")
+    assert task.collection == "series/book"
+    assert task.project_key.startswith("c-") and task.project_key.isascii()
+    workspace.text(task, MAIN).write("雾。", author="model", turn=1)
+    assert (workspace.root / "collections/series/book/drafts/渡口/main.md").read_text() == "雾。"
+    assert list(workspace.task_collection(task).memory().hashes) == ["profile.md"]
+    assert [one.name for one in workspace.collections()] == ["series", "series/book"]
+    shutil.rmtree(workspace.root / "collections" / "series")
+    assert workspace.task_collection(task).path == workspace.root / "collections" / "series" / "book"
+    assert workspace.text(task, MAIN).read() == "雾。"
+
+
+@pytest.mark.parametrize(
+    "name", ["../../up", "/etc", "..\\up", "a//b", "C:\\x", "a\0b", "out/x", "series/.."]
+)
+def test_a_tasks_collection_never_leads_out(workspace: Workspace, name: str) -> None:
+    """A record that was tampered with finds a folder in the workspace, where there is nothing."""
+    outside = workspace.root.parent / "outside"
+    (outside / "x").mkdir(parents=True)
+    (outside / "x" / "memory.md").write_text("not ours")
+    (workspace.root / "collections" / "out").symlink_to(outside)
+    task = workspace.new_task("渡口").model_copy(update={"collection": name})
+    collection = workspace.task_collection(task)
+    assert collection.path.parent == workspace.root / "collections"
+    assert collection.memory().files == ()
+
+
+def test_a_thousand_collections(workspace: Workspace) -> None:
+    """All are listed, and drafts are not looked through for more."""
+    nested(workspace, *(f"series {number}/book/drafts/a/b" for number in range(500)))
+    assert len(workspace.collections()) == 1000
+    assert workspace.collection("series 499/book").path.is_dir()
 
 
 # Tasks ------------------------------------------------------------------------------------------

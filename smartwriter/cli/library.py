@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import click
 
 from smartwriter.cli.app import as_json, in_workspace, print_json
-from smartwriter.memory import normal
+from smartwriter.memory import LeftOut, Memory, MemoryFile, normal
 from smartwriter.workspace import Workspace
 
 
@@ -28,21 +30,22 @@ def collection_command() -> None:
 @click.argument("name")
 @in_workspace
 def new_collection(workspace: Workspace, name: str) -> None:
-    """Make a collection, with memory files to fill in."""
+    """Make a collection, with memory files to fill in.
+
+    A NAME such as series/book makes one in another: its sessions get the memory of both.
+    """
     collection = workspace.new_collection(name)
-    click.echo(f"Made {collection.path}; fill in its profile.md, memory.md and index.md.")
+    *names, last = (file.name for file in collection.memory().files if file.origin == collection.name)
+    click.echo(f"Made {collection.path}; fill in its {', '.join(names)} and {last}.")
 
 
 @collection_command.command("list")
 @as_json
 @in_workspace
 def list_collections(workspace: Workspace, json_: bool) -> None:
-    """List the collections."""
-    tasks = workspace.tasks.all()
-    counts = {
-        collection.name: sum(normal(task.collection) == normal(collection.name) for task in tasks)
-        for collection in workspace.collections()
-    }
+    """List the collections, each before those in it."""
+    tasks = Counter(normal(task.collection) for task in workspace.tasks.all())
+    counts = {one.name: tasks[normal(one.name)] for one in workspace.collections()}
     if json_:
         print_json([{"name": name, "tasks": count} for name, count in counts.items()])
     for name, count in counts.items() if not json_ else ():
@@ -54,13 +57,113 @@ def list_collections(workspace: Workspace, json_: bool) -> None:
 @as_json
 @in_workspace
 def show_collection(workspace: Workspace, name: str, json_: bool) -> None:
-    """Show a collection's memory files, as new sessions get them."""
-    collection = workspace.collection(name)
-    memory = collection.memory()
+    """Show a collection's memory, as it stands in the prompts of its sessions."""
+    collection, memory = _memory(workspace, name)
     if json_:
-        files = [{"name": file.name, "sha256": file.sha256, "text": file.text} for file in memory.files]
-        print_json({"name": collection.name, "files": files, "problems": memory.problems})
+        files = [
+            {"name": file.name, "sha256": file.sha256, "text": file.text}
+            for file in (*memory.files, *memory.on_demand)
+        ]
+        print_json({"name": collection, "files": files, "problems": memory.problems})
         return
     click.echo(memory.render())
+    _say_problems(memory)
+
+
+@collection_command.command("check")
+@click.argument("name")
+@as_json
+@in_workspace
+def check_collection(workspace: Workspace, name: str, json_: bool) -> None:
+    """Show which memory files a session will get, what they take of the budget, and what is left out."""
+    from smartwriter.tokens import RULE
+
+    collection, memory = _memory(workspace, name)
+    if json_:
+        print_json(
+            {
+                "name": collection,
+                "files": [_file(file, memory) for file in memory.files],
+                "on_demand": [_file(file, memory) for file in memory.on_demand],
+                "left_out": [_left_out(file) for file in memory.left_out],
+                "budget_tokens": memory.budget_tokens,
+                "used_tokens": memory.used_tokens,
+                "estimate": RULE,
+                "problems": memory.problems,
+            }
+        )
+        return
+    _print_files(memory)
+    click.echo(
+        f"About {memory.used_tokens:,} of {memory.budget_tokens:,} tokens, with the lines that list files."
+        f"\nEstimated: {RULE}."
+    )
+    for file in memory.left_out:
+        click.echo(f"Left out: {_where(file)} {file.why}.")
+    _say_problems(memory)
+
+
+def _memory(workspace: Workspace, name: str) -> tuple[str, Memory]:
+    collection = workspace.collection(name)
+    return collection.name, collection.memory(workspace.config().memory_tokens)
+
+
+def _say_problems(memory: Memory) -> None:
     for problem in memory.problems:
         click.secho(problem, err=True, fg="yellow")
+
+
+def _file(file: MemoryFile, memory: Memory) -> dict[str, Any]:
+    return {
+        "name": file.name,
+        "title": file.title,
+        "description": file.description,
+        "from": file.origin,
+        "path": str(file.path),
+        "order": file.order,
+        "words": file.words,
+        "max_words": file.front.max_words,
+        "tokens": file.tokens,
+        "share": round(file.tokens / memory.budget_tokens, 4) if memory.budget_tokens else None,
+        "sha256": file.sha256,
+    }
+
+
+def _left_out(file: LeftOut) -> dict[str, str]:
+    return {"name": file.name, "from": file.origin, "path": str(file.path), "why": file.why}
+
+
+def _where(file: LeftOut) -> str:
+    return f"{file.origin}/{file.name}".strip("/")
+
+
+def _share(tokens: int, memory: Memory) -> str:
+    return f"{tokens / memory.budget_tokens:.1%}" if memory.budget_tokens else "-"
+
+
+def _print_files(memory: Memory) -> None:
+    """A table of what sessions get, in the order in which they get it."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("file", overflow="fold")
+    table.add_column("from", overflow="fold")
+    table.add_column("prompt")
+    for heading in ("order", "words", "tokens", "share"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for file in (*memory.files, *memory.on_demand):
+        always = file.include == "always"
+        table.add_row(
+            Text(file.path.name),  # not a string: brackets in a name are no markup
+            Text(file.origin or "the workspace"),
+            "whole" if always else "listed",
+            f"{file.order:g}",
+            f"{file.words:,}",
+            f"{file.tokens:,}",
+            _share(file.tokens, memory) if always else "-",
+            style="" if always else "dim",
+        )
+    Console(highlight=False).print(table)
