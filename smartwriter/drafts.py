@@ -2,38 +2,58 @@
 
 ::
 
-    collections/<collection>/drafts/<task>/<draft>.md    the text, for any editor
-    .smartwriter/revisions/<task>/<draft>.jsonl          one line per revision, with its text
+    collections/<collection>/drafts/<task>/<draft>.md          the text, for any editor
+    collections/<collection>/drafts/<task>/.<draft>.md.next    the next one, until it is in place
+    .smartwriter/revisions/<task>/<draft>.jsonl                one line per revision, with its text
 
     {"type":"revision","timestamp":"2026-…","number":3,"author":"model","turn":2,"text":"# 渡口…",…}
 
-A revision is recorded before the file is replaced. A file that differs from the last revision was
-edited by hand, unless it still has the text of an earlier one: then a crash came between the two.
+The next text is written beside the file, then recorded as a revision, then put in the file's place.
+So a file that differs from the last revision was edited by hand, unless that revision's text still
+lies beside it: then a crash came before the last step, which is made up for.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
 import smartwriter.journal as journal
 from smartwriter.damage import Entry
-from smartwriter.errors import Invalid
-from smartwriter.tasks import Author, Revision, now
+from smartwriter.errors import Invalid, RevisionNotFound, TextConflict
+from smartwriter.passages import Edit, edited, in_the_manner_of
+from smartwriter.tasks import Author, Revision, Source, Turn, now
 
 MAX_TEXT_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class HandEdit:
+    """What the writer did to the file since the last revision."""
+
+    revision: Revision | None = None
+    """Their new text; None: it is as it was."""
+    restored: bool = False
+    """The file was gone, and was written again."""
 
 
 class DraftText:
     """The text of one draft and its revisions. All calls block."""
 
-    def __init__(self, path: Path, revisions: Path, trash: Path) -> None:
+    def __init__(self, path: Path, revisions: Path, trash: Path, address: str = "The draft") -> None:
+        """:param address: what it is called in messages."""
         self.path = path
+        self._address = address
         self._journal = journal.Journal(revisions)
+        self._next = path.with_name(f".{path.name}.next")
         self._trash = trash
+
+    # Reading ---------------------------------------------------------------------------------
 
     def revisions(self) -> list[Revision]:
         """Oldest first."""
@@ -43,16 +63,147 @@ class DraftText:
             return []
         return [revision for line in lines if (revision := _revision(line))]
 
+    def revision(self, number: int) -> Revision:
+        """:raises RevisionNotFound:"""
+        revisions = self.revisions()
+        for revision in revisions:
+            if revision.number == number:
+                return revision
+        raise RevisionNotFound(self._address, number, len(revisions))
+
     def read(self) -> str:
         """The text as it is in the file now; empty before the first revision.
 
         :raises Invalid: when the file is not UTF-8: guessing at it would lose what it says.
         """
+        revisions = self.revisions()
         text = self._read_file()
-        if text is None:
-            revisions = self.revisions()
-            return revisions[-1].text if revisions else ""
+        if text is None or self._is_behind(revisions, text):
+            return text_of(revisions)
         return text
+
+    def at_turn(self, turn: int) -> str:
+        """The text as it was when a turn had ended."""
+        return text_of(revision for revision in self.revisions() if revision.turn <= turn)
+
+    # Writing ---------------------------------------------------------------------------------
+
+    def write(
+        self,
+        text: str,
+        *,
+        author: Author,
+        turn: int,
+        base: int | None = None,
+        source: Source | None = None,
+        paragraphs: Sequence[int] = (),
+    ) -> Revision:
+        """Make a text the next revision. What the writer did to the file becomes one of its own before.
+
+        The model's texts keep the writer's line ends and front matter.
+
+        :param base: the revision that the author knows of, 0 for none: what the writer changed
+            since is not replaced. None: it may be.
+        :raises Invalid: for a text that cannot be kept.
+        :raises TextConflict: with ``base``; the text is kept as a revision beside the writer's.
+        """
+        with self._journal.locked() as transaction:
+            draft = self._catch_up(transaction, turn)
+            if author == "model":
+                text = in_the_manner_of(text_of(draft), text)
+            _check(text)
+            revision = _next_revision(draft, text, author, turn, source, paragraphs)
+            if base is not None and current_number(draft) != base and text != text_of(draft):
+                self._put_aside(transaction, draft, revision)
+            self._append(transaction, revision, text_of(draft))
+        return revision
+
+    def edit(self, edits: Sequence[Edit], *, turn: int, base: int | None = None) -> Revision:
+        """Replace passages, all of them or none, also in what the writer changed in the meantime.
+
+        :raises Invalid: for a passage that does not stand there exactly once.
+        :raises TextConflict: when it did in revision ``base``; that version is kept beside the writer's.
+        """
+        with self._journal.locked() as transaction:
+            draft = self._catch_up(transaction, turn)
+            try:
+                text = edited(text_of(draft), edits)
+                _check(text)
+            except Invalid:
+                if (known := _edited_base(draft, edits, base)) is None:
+                    raise
+                self._put_aside(transaction, draft, _next_revision(draft, known, "model", turn))
+            revision = _next_revision(draft, text, "model", turn)
+            self._append(transaction, revision, text_of(draft))
+        return revision
+
+    def take_hand_edit(self, turn: int, *, restore: bool = True) -> HandEdit:
+        """Record what the writer changed in the file since the last revision, if anything.
+
+        :param turn: the one that runs, or the next one.
+        :param restore: write a file that is gone again.
+        """
+        revisions = self.revisions()
+        text = self._read_file()
+        as_recorded = text == text_of(revisions) or (text is None and not (restore and revisions))
+        if as_recorded and not self._next.exists():
+            return HandEdit()
+        with self._journal.locked() as transaction:
+            before = self.revisions()
+            after = self._catch_up(transaction, turn)
+            gone = self._read_file() is None and bool(after)
+            if gone and restore:
+                journal.write_document(self.path, text_of(after))
+        return HandEdit(after[-1] if len(after) > len(before) else None, gone and restore)
+
+    def put_away(self) -> None:
+        """Move the file to the trash; the revisions stay."""
+        if self.path.exists():
+            journal.move(self.path, self._trash)
+
+    # Under the lock --------------------------------------------------------------------------
+
+    def _catch_up(self, transaction: journal.Transaction, turn: int) -> list[Revision]:
+        """The revisions, the writer's hand edit included, with the file as the last one says."""
+        revisions = self.revisions()
+        text = self._read_file()
+        if self._is_behind(revisions, text):
+            journal.move(self._next, self.path)
+            return revisions
+        self._next.unlink(missing_ok=True)
+        if text is None or text == text_of(revisions):
+            return revisions
+        _check(text, f" ({self.path})")
+        hand_edit = _next_revision(revisions, text, "writer", turn)
+        transaction.append([_line(hand_edit)])
+        return [*revisions, hand_edit]
+
+    def _is_behind(self, revisions: list[Revision], text: str | None) -> bool:
+        """Whether the last revision was recorded, but not yet put in the file's place."""
+        current = [revision for revision in revisions if not revision.aside]
+        if not current or text == current[-1].text or text not in (None, text_of(current[:-1])):
+            return False
+        try:
+            waiting = self._next.read_bytes()
+        except FileNotFoundError:
+            return False
+        return sha256_of_bytes(waiting) == current[-1].sha256
+
+    def _append(self, transaction: journal.Transaction, revision: Revision, before: str) -> None:
+        """Record a revision and put its text in the file's place. :raises TextConflict:"""
+        journal.write_document(self._next, revision.text)
+        transaction.append([_line(revision)])
+        slipped_in = self._read_file()
+        if slipped_in not in (None, before):  # saved by an editor since we looked
+            theirs = _next_revision([revision], slipped_in, "writer", revision.turn)
+            transaction.append([_line(theirs)])
+            self._next.unlink()
+            raise TextConflict(theirs.number, slipped_in, revision.number)
+        journal.move(self._next, self.path)
+
+    def _put_aside(self, transaction: journal.Transaction, draft: list[Revision], revision: Revision) -> None:
+        transaction.append([_line(revision.model_copy(update={"aside": True}))])
+        raise TextConflict(current_number(draft), text_of(draft), revision.number)
 
     def _read_file(self) -> str | None:
         try:
@@ -64,76 +215,71 @@ class DraftText:
                 f"{self.path} is not UTF-8 text (byte {error.start}); save it as UTF-8 to go on."
             ) from None
 
-    def at_turn(self, turn: int) -> str:
-        """The text as it was when a turn had ended."""
-        texts = [revision.text for revision in self.revisions() if revision.turn <= turn]
-        return texts[-1] if texts else ""
 
-    def write(self, text: str, *, author: Author, turn: int) -> Revision:
-        """Make a text the next revision. :raises Invalid: for one that cannot be kept.
-
-        What the writer did to the file in the meantime becomes a revision of its own before it.
-        """
-        _check(text)
-        with self._journal.locked() as transaction:
-            revisions = self.revisions()
-            new: list[Revision] = []
-            edited = self._hand_edit(revisions)
-            if edited is not None and edited != text:
-                new.append(_next_revision(revisions, edited, "writer", turn))
-            new.append(_next_revision([*revisions, *new], text, author, turn))
-            transaction.append([_line(revision) for revision in new])
-            journal.write_document(self.path, text)
-        return new[-1]
-
-    def _hand_edit(self, revisions: list[Revision]) -> str | None:
-        """The text of the file, if no revision has it."""
-        text = self._read_file()
-        if text is None or text in {"", *(revision.text for revision in revisions)}:
-            return None
-        return text
-
-    def edit(self, old: str, new: str, *, turn: int) -> Revision:
-        """Replace a passage. :raises Invalid: unless it stands there exactly once."""
-        text = self.read()
-        count = len(re.findall(f"(?={re.escape(old)})", text)) if old else 0  # overlapping ones too
-        if count != 1:
-            raise Invalid(
-                f"The passage stands {count} times in the draft; it must stand there exactly once."
-                if old
-                else "The passage to replace is empty."
-            )
-        return self.write(text.replace(old, new), author="model", turn=turn)
-
-    def take_hand_edit(self, turn: int) -> Revision | None:
-        """Record what the writer changed in the file since the last revision, if anything.
-
-        :param turn: the turn that is about to start.
-        """
-        revisions = self.revisions()
-        text = self._read_file()
-        last = revisions[-1].text if revisions else ""
-        if text == last or (text is None and not revisions):
-            return None
-        if text is None or any(revision.text == text for revision in revisions):
-            # The file was deleted or moved away, or is older than a crash: its text is not lost.
-            journal.write_document(self.path, last)
-            return None
-        return self.write(text, author="writer", turn=turn)
-
-    def put_away(self) -> None:
-        """Move the file to the trash; the revisions stay."""
-        if self.path.exists():
-            journal.move(self.path, self._trash)
+def text_of(revisions: Iterable[Revision]) -> str:
+    """What a draft's text is after these revisions."""
+    text = ""
+    for revision in revisions:
+        text = text if revision.aside else revision.text
+    return text
 
 
-def _next_revision(revisions: list[Revision], text: str, author: Author, turn: int) -> Revision:
-    number = revisions[-1].number + 1 if revisions else 1
-    return Revision(number=number, author=author, turn=turn, sha256=sha256_of(text), text=text)
+def current_number(revisions: Iterable[Revision]) -> int:
+    """Of the revision that has the draft's text; 0 before the first."""
+    return max((revision.number for revision in revisions if not revision.aside), default=0)
+
+
+def known_after(turn: Turn, revisions: Iterable[Revision]) -> int:
+    """The last revision that the model knew of when a turn had ended; 0 for none.
+
+    It knows those that it wrote itself, also where the turn's process died before it said so.
+    """
+    own = [
+        revision.number
+        for revision in revisions
+        if revision.turn == turn.number and revision.author == "model" and not revision.aside
+        if revision.source is None
+    ]
+    return max([turn.revision or 0, *own])
+
+
+def shared_turn(revision: Revision) -> int:
+    """The last turn before whose end, or by whose end, a revision was written."""
+    in_the_turn = revision.author == "fork" or (revision.author == "model" and revision.source is None)
+    return revision.turn if in_the_turn else revision.turn - 1
+
+
+def _edited_base(revisions: list[Revision], edits: Sequence[Edit], base: int | None) -> str | None:
+    """What the edits make of an earlier revision, if they fit there."""
+    if base is None or base == current_number(revisions):
+        return None
+    with contextlib.suppress(Invalid):
+        return edited(text_of(revision for revision in revisions if revision.number <= base), edits)
+    return None
+
+
+def _next_revision(
+    revisions: Sequence[Revision],
+    text: str,
+    author: Author,
+    turn: int,
+    source: Source | None = None,
+    paragraphs: Sequence[int] = (),
+) -> Revision:
+    return Revision(
+        number=revisions[-1].number + 1 if revisions else 1,
+        author=author,
+        turn=turn,
+        sha256=sha256_of(text),
+        text=text,
+        source=source,
+        paragraphs=tuple(paragraphs),
+    )
 
 
 def _line(revision: Revision) -> Entry:
-    return {"type": "revision", "timestamp": now().isoformat(), **revision.model_dump(mode="json")}
+    fields = revision.model_dump(mode="json", exclude_defaults=True)
+    return {"type": "revision", "timestamp": now().isoformat(), "at": revision.at.isoformat(), **fields}
 
 
 def _revision(line: Entry) -> Revision | None:
@@ -145,13 +291,17 @@ def _revision(line: Entry) -> Revision | None:
         return None
 
 
-def _check(text: str) -> None:
+def _check(text: str, where: str = "") -> None:
     if "\0" in text:
-        raise Invalid("The text holds a NUL character, which a Markdown file cannot.")
+        raise Invalid(f"The text holds a NUL character, which a Markdown file cannot{where}.")
     if len(text.encode("utf-8", "surrogatepass")) > MAX_TEXT_BYTES:
-        raise Invalid("The text is longer than 1 MB.")
+        raise Invalid(f"The text is longer than 1 MB{where}.")
 
 
 def sha256_of(text: str) -> str:
     """As revisions record it."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256_of_bytes(text.encode("utf-8", "surrogatepass"))
+
+
+def sha256_of_bytes(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -11,6 +11,9 @@ SmartWriterError
 ├── CollectionNotFound (LookupError)
 ├── DraftNotFound (LookupError)
 ├── TurnNotFound (LookupError)
+├── RevisionNotFound (LookupError)
+├── ParagraphNotFound (LookupError)
+├── TextConflict                       the writer changed a text while it was being rewritten
 ├── AlreadyExists (ValueError)
 ├── SessionMissing (LookupError)       a recorded session is not on disk
 ├── DraftBusy                          another process is writing this draft
@@ -97,8 +100,9 @@ class CollectionNotFound(SmartWriterError, LookupError):
 
 
 class DraftNotFound(SmartWriterError, LookupError):
-    def __init__(self, task: str, draft: str, drafts: Sequence[str]) -> None:
-        super().__init__(f"Task {task} has no draft {draft!r}; it has: {', '.join(drafts)}.")
+    def __init__(self, task: str, draft: str, drafts: Sequence[str], what: str = "draft") -> None:
+        has = f"it has: {', '.join(drafts)}" if drafts else "it has none"
+        super().__init__(f"Task {task} has no {what} {draft!r}; {has}.")
         self.task, self.draft = task, draft
 
 
@@ -107,6 +111,36 @@ class TurnNotFound(SmartWriterError, LookupError):
         has = {0: "no finished turn", 1: "one finished turn"}.get(turns, f"{turns} finished turns")
         super().__init__(f"{address} has no turn {turn}: it has {has}.")
         self.address, self.turn = address, turn
+
+
+class RevisionNotFound(SmartWriterError, LookupError):
+    def __init__(self, address: str, revision: int, revisions: int) -> None:
+        has = {0: "no revision yet", 1: "one revision"}.get(revisions, f"{revisions} revisions")
+        super().__init__(f"{address} has no revision {revision}: it has {has}.")
+        self.address, self.revision = address, revision
+
+
+class ParagraphNotFound(SmartWriterError, LookupError):
+    def __init__(self, label: str, paragraph: int, paragraphs: int) -> None:
+        has = {0: "no paragraph", 1: "one paragraph"}.get(paragraphs, f"{paragraphs} paragraphs")
+        super().__init__(f"{label} has no paragraph {paragraph}: it has {has}.")
+        self.label, self.paragraph = label, paragraph
+
+
+class TextConflict(SmartWriterError):
+    """The writer changed the text in the meantime; theirs stands.
+
+    ``current`` is the number and ``text`` the text of the revision that stands, ``aside`` the number of
+    the one that was kept beside it, None when there was nothing to keep.
+    """
+
+    def __init__(self, current: int, text: str, aside: int | None) -> None:
+        kept = f" Your version is kept as revision {aside}, beside it." if aside else ""
+        super().__init__(
+            f"The author has changed the text since you last read it, so it was not replaced.{kept} "
+            f"This is the text now (revision {current}); work on from it:\n\n{text}"
+        )
+        self.current, self.text, self.aside = current, text, aside
 
 
 class AlreadyExists(SmartWriterError, ValueError):

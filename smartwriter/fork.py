@@ -3,56 +3,123 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
 from anyio.to_thread import run_sync
 
 import smartwriter.journal as journal
 from smartwriter.agent.claude import fork_transcript
+from smartwriter.damage import Entry
+from smartwriter.drafts import DraftText, current_number, known_after, shared_turn, text_of
 from smartwriter.errors import SessionMissing, TurnNotFound
 from smartwriter.lease import Lease
 from smartwriter.task_manager import free_draft_name
-from smartwriter.tasks import Draft, Origin, Task, Turn, TurnState
+from smartwriter.tasks import Draft, Origin, Source, Task, Turn, TurnState
 from smartwriter.transcript import cut, forked_uuids
 from smartwriter.workspace import Workspace
+
+if TYPE_CHECKING:
+    from claude_agent_sdk.types import SessionKey, SessionStoreEntry
 
 _WAIT_S = 20.0  # for another fork of the same task
 
 
 async def fork(
-    workspace: Workspace, task: Task, draft: Draft, *, at: int | None = None, name: str | None = None
+    workspace: Workspace,
+    task: Task,
+    draft: Draft,
+    *,
+    at: int | None = None,
+    revision: int | None = None,
+    name: str | None = None,
 ) -> Draft:
     """Start a trial draft. The origin is only read; it may be running.
 
     The new draft is recorded in the task last: before that, nothing refers to what a crash left.
 
-    :param at: the last turn to share, 0 for none; None: the last one that is finished.
-    :raises TurnNotFound, SessionMissing, AlreadyExists, Invalid:
+    :param at: the last turn to share, 0 for none; None: the one of the revision, else the last one
+        that is finished.
+    :param revision: whose text to start from; None: the text as the turn left it.
+    :raises TurnNotFound, RevisionNotFound, SessionMissing, AlreadyExists, Invalid:
     """
-    await run_sync(_check, workspace, task, draft, at, name)  # what is refused leaves no lock file
+    await run_sync(_plan, workspace, task, draft, at, revision, name)  # what is refused leaves no lock file
     lease = Lease(workspace.hidden / "locks" / task.id / "fork", f"A fork of {task.id}")
     await run_sync(lease.acquire, _WAIT_S)
     try:
         task = await run_sync(workspace.tasks.find, task.id)
         name = free_draft_name(task, name)
         await run_sync(_clear_leftovers, workspace, task, name)
-        turns = await run_sync(workspace.tasks.turns, task, draft.name)
-        shared, later = _split(task.address(draft.name), turns, at)
-        session_id = await _fork_session(workspace, task, draft, name, shared, later)
-        number = shared[-1].number if shared else 0
-        await run_sync(_copy_text, workspace, task, draft, name, number, not later)
-        origin = Origin(draft=draft.name, turn=number)
+        plan = await run_sync(_plan, workspace, task, draft, at, revision, name)
+        session_id = await _fork_session(workspace, task, draft, plan)
+        await run_sync(_record_turns, workspace, task, name, plan, session_id)
+        await run_sync(_copy_texts, workspace, task, name, plan)
+        origin = Origin(draft=draft.name, turn=plan.last, revision=revision)
         return await run_sync(workspace.tasks.add_draft, task.id, name, session_id, origin)
     finally:
         lease.release()
 
 
-def _check(workspace: Workspace, task: Task, draft: Draft, at: int | None, name: str | None) -> None:
+async def rewind(workspace: Workspace, task: Task, draft: Draft, to: int, name: str | None = None) -> Draft:
+    """Go back to a turn: a fork there becomes the task's current draft, and the old line stays.
+
+    :param to: the last turn to keep, 0 for none. :raises: as :func:`fork`.
+    """
+    rewound = await fork(workspace, task, draft, at=to, name=name)
+    await run_sync(workspace.tasks.adopt, task.id, rewound.name)
+    return rewound
+
+
+# What is shared ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A version of a text, and where it comes from; no source: the writer has just edited it."""
+
+    text: str
+    source: Source | None
+
+
+@dataclass(frozen=True)
+class _Plan:
+    shared: list[Turn]
+    later: list[Turn]
+    known: _Text | None
+    """What the model knew at the end of the last shared turn; None: no text yet."""
+    text: _Text | None
+
+    @property
+    def last(self) -> int:
+        """The last turn that is shared; 0 for none."""
+        return self.shared[-1].number if self.shared else 0
+
+
+def _plan(
+    workspace: Workspace, task: Task, draft: Draft, at: int | None, revision: int | None, name: str | None
+) -> _Plan:
+    """Everything that can be refused is, before anything is written."""
     free_draft_name(task, name)
+    text = workspace.text(task, draft.name)
     turns = workspace.tasks.turns(task, draft.name)
-    shared, _ = _split(task.address(draft.name), turns, at)
+    if revision is not None and at is None:
+        at = _turn_of(text, revision, turns)
+    shared, later = _split(task.address(draft.name), turns, at)
     transcript = workspace.transcript(task, draft)
     if shared and not transcript.has_entries():
         raise SessionMissing(task.address(draft.name), transcript.path)
+    known = _known_text(workspace, task, draft, shared)
+    if revision is not None:
+        chosen = _Text(text.revision(revision).text, _source(task, draft.name, revision))
+        return _Plan(shared, later, known, chosen)
+    return _Plan(shared, later, known, _text_after(workspace, task, draft, shared, latest=not later))
+
+
+def _turn_of(text: DraftText, revision: int, turns: list[Turn]) -> int:
+    ended = [turn.number for turn in turns if turn.state is not TurnState.running]
+    wanted = shared_turn(text.revision(revision))
+    return max((number for number in ended if number <= wanted), default=0)
 
 
 def _split(address: str, turns: list[Turn], at: int | None) -> tuple[list[Turn], list[Turn]]:
@@ -64,42 +131,129 @@ def _split(address: str, turns: list[Turn], at: int | None) -> tuple[list[Turn],
     return [turn for turn in turns if turn.number <= at], [turn for turn in turns if turn.number > at]
 
 
-async def _fork_session(
-    workspace: Workspace, task: Task, draft: Draft, name: str, shared: list[Turn], later: list[Turn]
-) -> str:
+def _owner(task: Task, draft: Draft, turn: int) -> Draft:
+    """The draft in which a turn was taken: a fork has no texts of the turns that it shares."""
+    while draft.origin is not None and turn < draft.origin.turn:
+        draft = task.drafts[draft.origin.draft]
+    return draft
+
+
+def _known_text(workspace: Workspace, task: Task, draft: Draft, shared: list[Turn]) -> _Text | None:
     if not shared:
+        return None
+    last = shared[-1]
+    owner = _owner(task, draft, last.number)
+    revisions = workspace.text(task, owner.name).revisions()
+    if owner is not draft:
+        (last,) = [turn for turn in workspace.tasks.turns(task, owner.name) if turn.number == last.number]
+    known = known_after(last, revisions)
+    if last.revision is None:  # recorded by a version that did not say
+        known = current_number(revision for revision in revisions if revision.turn <= last.number)
+    if not known:
+        return None
+    text = text_of(revision for revision in revisions if revision.number <= known)
+    return _Text(text, _source(task, owner.name, known))
+
+
+def _text_after(
+    workspace: Workspace, task: Task, draft: Draft, shared: list[Turn], *, latest: bool
+) -> _Text | None:
+    """The text as the last shared turn left it; at the end of the draft, with what came after."""
+    number = shared[-1].number if shared else 0
+    owner = draft if latest else _owner(task, draft, number)
+    text = workspace.text(task, owner.name)
+    revisions = [revision for revision in text.revisions() if latest or revision.turn <= number]
+    recorded = text_of(revisions)
+    if latest and (now := text.read()) != recorded:
+        return _Text(now, None)
+    return _Text(recorded, _source(task, owner.name, current_number(revisions))) if revisions else None
+
+
+def _source(task: Task, draft: str, revision: int) -> Source:
+    return Source(task=task.id, draft=draft, revision=revision)
+
+
+# The copies -----------------------------------------------------------------------------------
+
+
+async def _fork_session(workspace: Workspace, task: Task, draft: Draft, plan: _Plan) -> str:
+    if not plan.shared:
         return str(uuid.uuid4())
     transcript = workspace.transcript(task, draft)
     try:
         entries = (await run_sync(transcript.read)).entries
     except FileNotFoundError:
         entries = []
-    last_entry = cut(entries, {turn.uuid for turn in later})
+    last_entry = cut(entries, {turn.uuid for turn in plan.later})
     if last_entry is None:
         raise SessionMissing(task.address(draft.name), transcript.path)
     store = workspace.store.bind(task.project_key)
     session_id = await fork_transcript(store, draft.session_id, last_entry)
-    forked = workspace.transcript(task, draft.model_copy(update={"session_id": session_id}))
-    uuids = forked_uuids((await run_sync(forked.read)).entries)
+    key: SessionKey = {"project_key": task.project_key, "session_id": draft.session_id}
+    subpaths = await workspace.store.list_subkeys(key)
+    if subpaths:
+        await run_sync(_copy_subagents, workspace, key, session_id, subpaths)
+    return session_id
+
+
+def _copy_subagents(workspace: Workspace, key: SessionKey, session_id: str, subpaths: list[str]) -> None:
+    """Copy the transcripts of those subagents that the fork's own, or theirs, tells of.
+
+    The SDK's fork leaves them out.
+    """
+    store = workspace.store
+    fork_key: SessionKey = {"project_key": key["project_key"], "session_id": session_id}
+    told = store.path(fork_key).read_bytes()
+    waiting = dict.fromkeys(subpaths)
+    while found := [path for path in waiting if _agent_id(path).encode() in told]:
+        for subpath in found:
+            del waiting[subpath]
+            origin: SessionKey = {**key, "subpath": subpath}
+            target: SessionKey = {**fork_key, "subpath": subpath}
+            store.append_now(target, _of_session(journal.read(store.path(origin)).entries, session_id))
+            told += store.path(target).read_bytes()
+
+
+def _agent_id(subpath: str) -> str:
+    return subpath.rpartition("/")[2].removeprefix("agent-")
+
+
+def _of_session(entries: Iterable[Entry], session_id: str) -> list[SessionStoreEntry]:
+    renamed = [{**entry, "sessionId": session_id} if "sessionId" in entry else entry for entry in entries]
+    return cast("list[SessionStoreEntry]", renamed)
+
+
+def _record_turns(workspace: Workspace, task: Task, name: str, plan: _Plan, session_id: str) -> None:
+    if not plan.shared:
+        return
+    draft = Draft(name=name, session_id=session_id)
+    uuids = forked_uuids(workspace.transcript(task, draft).read().entries)
     inherited = [
         turn.model_copy(
             update={
                 "uuid": uuids.get(turn.uuid, turn.uuid),
                 "session_id": session_id,
                 "inherited": True,
+                "revision": 1 if plan.known else 0,
             }
         )
-        for turn in shared
+        for turn in plan.shared
     ]
-    await run_sync(workspace.tasks.record, task, name, inherited)
-    return session_id
+    workspace.tasks.record(task, name, inherited)
 
 
-def _copy_text(workspace: Workspace, task: Task, draft: Draft, name: str, turn: int, latest: bool) -> None:
-    origin = workspace.text(task, draft.name)
-    text = origin.read() if latest else origin.at_turn(turn)
-    if text:
-        workspace.text(task, name).write(text, author="fork", turn=turn)
+def _copy_texts(workspace: Workspace, task: Task, name: str, plan: _Plan) -> None:
+    """The first revision is what the model knows; what differs from it is told with the next prompt."""
+    text = workspace.text(task, name)
+    if plan.known is not None:
+        text.write(plan.known.text, author="fork", turn=plan.last, source=plan.known.source)
+    start = plan.text
+    if start is None or (plan.known is not None and start.text == plan.known.text):
+        return
+    if start.source is None:
+        text.write(start.text, author="writer", turn=plan.last + 1)
+    else:
+        text.write(start.text, author="fork", turn=plan.last, source=start.source)
 
 
 def _clear_leftovers(workspace: Workspace, task: Task, name: str) -> None:

@@ -156,8 +156,10 @@ def orphans_of(workspace: Workspace) -> list[Path]:
     found = []
     for orphan in _orphans():
         sessions = {path.stem for path in orphan.glob("**/projects/*/*.jsonl")}
-        ours = sessions and sessions <= leases.keys() and not any(leases[id].is_held() for id in sessions)
-        if ours and not _in_use(orphan):
+        ours = sessions <= leases.keys() and not any(leases[id].is_held() for id in sessions)
+        # A folder without a session may be another program's, but for the stand-in's homes.
+        named = sessions or orphan.name.startswith(OFFLINE_HOMES)
+        if ours and named and not _in_use(orphan):
             found.append(orphan)
     return found
 

@@ -26,7 +26,7 @@ from smartwriter.damage import Damage, Entry
 from smartwriter.errors import AlreadyExists, DraftNotFound, Invalid, TaskAmbiguous, TaskNotFound
 from smartwriter.memory import normal
 from smartwriter.names import readable_name
-from smartwriter.tasks import MAIN, Draft, Origin, Task, Turn, Value, now
+from smartwriter.tasks import MAIN, Choice, Draft, Origin, Task, Turn, Value, now
 
 _LETTERS = "bcdfghjkmnpqrstvwxz"  # no vowels, so no words; nothing that looks like a digit
 _ID_CHARACTERS = _LETTERS + "23456789"
@@ -77,6 +77,18 @@ class TaskManager:
         task = _only(address, found)
         return task, self.draft(task, task.current)
 
+    def resolve_revision(self, address: str) -> tuple[Task, Draft, int | None]:
+        """As :meth:`resolve`, for addresses that may end in ``:REVISION``.
+
+        A title may end so, too: what fits exactly without a revision goes first.
+
+        :returns: None for the revision where the address names none.
+        """
+        head, colon, number = address.rpartition(":")
+        if not (colon and number.isdecimal() and head) or _fitting(self.all(), address)[0] == 2:
+            return (*self.resolve(address), None)
+        return (*self.resolve(head), int(number))
+
     def draft(self, task: Task, name: str) -> Draft:
         """:raises DraftNotFound: also for a dropped one."""
         draft = task.drafts.get(name)
@@ -85,11 +97,17 @@ class TaskManager:
         return draft
 
     def create(
-        self, title: str, collection: str, project_key: str, taken: frozenset[str] = frozenset()
+        self,
+        title: str,
+        collection: str,
+        project_key: str,
+        taken: frozenset[str] = frozenset(),
+        target: int | None = None,
     ) -> Task:
         """Start a task with its main draft.
 
         :param taken: names that its folder must not have: those of folders that are there already.
+        :param target: how long it is to become, in words.
         :raises Invalid: for an empty title.
         """
         title = _CONTROL.sub(" ", normal(title)).strip()
@@ -104,6 +122,7 @@ class TaskManager:
                 collection=collection,
                 project_key=project_key,
                 folder=readable_name(title, taken | folders),
+                target=target,
                 drafts={MAIN: Draft(name=MAIN, session_id=str(uuid.uuid4()))},
             )
             transaction.append([_line(task)])
@@ -147,6 +166,22 @@ class TaskManager:
         if name == task.current:
             raise Invalid(f"{name} is the current draft of {task.id}; adopt another one first.")
         return task.with_draft(draft.model_copy(update={"dropped": True}))
+
+    def take_up(self, id: str, name: str) -> Task:
+        """Make a dropped draft a draft again. :raises DraftNotFound: unless it was dropped."""
+
+        def undropped(task: Task) -> Task:
+            draft = task.drafts.get(name)
+            if draft is None or not draft.dropped:
+                dropped = [other for other, draft in task.drafts.items() if draft.dropped]
+                raise DraftNotFound(task.id, name, dropped, "dropped draft")
+            return task.with_draft(draft.model_copy(update={"dropped": False}))
+
+        return self.update(id, undropped)
+
+    def choose(self, id: str, choice: Choice) -> Task:
+        """Record which of two texts the writer preferred."""
+        return self.update(id, lambda task: task.model_copy(update={"choices": (*task.choices, choice)}))
 
     # Turns -----------------------------------------------------------------------------------
 

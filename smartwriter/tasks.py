@@ -31,6 +31,18 @@ class Origin(Value):
     draft: str
     turn: int
     """The last turn that it shares; 0 for none."""
+    revision: int | None = None
+    """Whose text it took over; None: the one that the turn left."""
+
+
+class Choice(Value):
+    """What the writer preferred, of two texts that were shown without their names."""
+
+    chosen: str
+    """As ``task@draft:revision``."""
+    other: str
+    why: str = ""
+    at: datetime = Field(default_factory=now)
 
 
 class Draft(Value):
@@ -60,6 +72,10 @@ class Task(Value):
     created_at: datetime = Field(default_factory=now)
     current: str = MAIN
     drafts: Mapping[str, Draft]
+    target: int | None = None
+    """How long the article is to become, in words."""
+    choices: tuple[Choice, ...] = ()
+    """Oldest first."""
 
     def address(self, draft: str) -> str:
         return f"{self.id}@{draft}"
@@ -118,6 +134,8 @@ class Turn(Value):
     """What was heard of an answer that did not come to its end."""
     memory: Mapping[str, str] = Field(default_factory=dict)
     """The sha256 of each memory file that the turn had, by name."""
+    revision: int | None = None
+    """The last revision of the text that the model knew of when the turn ended."""
     usage: Usage = Usage()
     model: str = ""
     inherited: bool = False
@@ -132,6 +150,22 @@ def usage_of(turns: Iterable[Turn]) -> Usage:
 Author = Literal["model", "writer", "fork"]
 
 
+class Source(Value):
+    """Where a revision's text, or a part of it, comes from."""
+
+    task: str
+    draft: str
+    revision: int | None = None
+    turn: int | None = None
+    """The answer of this turn was taken."""
+
+    def __str__(self) -> str:
+        address = f"{self.task}@{self.draft}"
+        if self.turn is not None:
+            return f"the answer of turn {self.turn} of {address}"
+        return f"{address}:{self.revision}"
+
+
 class Revision(Value):
     """One version of a draft's text."""
 
@@ -143,3 +177,8 @@ class Revision(Value):
     at: datetime = Field(default_factory=now)
     sha256: str
     text: str
+    source: Source | None = None
+    paragraphs: tuple[int, ...] = ()
+    """Of the source's text, from 1, that were taken over; none: all."""
+    aside: bool = False
+    """Kept, but never the draft's text: it did not fit to what the writer had changed meanwhile."""

@@ -72,18 +72,26 @@ def messages(entries: Iterable[Entry]) -> list[Message]:
     return found
 
 
-def answer_to(entries: Iterable[Entry], prompt: str) -> str | None:
-    """The whole answer to the prompt of this uuid; None when it did not come to its end."""
+def answer_to(
+    entries: Iterable[Entry], prompt: str, later: Collection[str] = (), *, whole: bool = True
+) -> str | None:
+    """The answer to the prompt of this uuid; None when it did not come to its end.
+
+    :param later: the uuids of later prompts.
+    :param whole: False: as much of it as there is.
+    """
     after = False
     texts: list[str] = []
     ended = False
     for entry in entries:
+        if entry.get("uuid") in later:
+            break
         after = after or entry.get("uuid") == prompt
         if after and entry.get("type") == "assistant" and not _is_service(entry):
             texts.append(_content(entry.get("message"))[0])
             message = entry.get("message")
             ended = isinstance(message, dict) and message.get("stop_reason") == "end_turn"
-    return "\n\n".join(text for text in texts if text) if ended else None
+    return "\n\n".join(text for text in texts if text) if ended or not whole else None
 
 
 def relinked(entries: Sequence[Entry]) -> list[Entry]:

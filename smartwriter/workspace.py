@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import smartwriter.config as config
 import smartwriter.journal as journal
-from smartwriter.drafts import DraftText
+from smartwriter.drafts import DraftText, HandEdit
 from smartwriter.errors import AlreadyExists, CollectionNotFound, Invalid, NotAWorkspace
 from smartwriter.lease import Lease
 from smartwriter.memory import NO_COLLECTIONS, Collection, normal
@@ -18,7 +18,7 @@ from smartwriter.names import readable_name
 from smartwriter.session_store import FileSessionStore
 from smartwriter.spool import Spool
 from smartwriter.task_manager import TaskManager
-from smartwriter.tasks import UNFILED, Draft, Task
+from smartwriter.tasks import UNFILED, Draft, Task, TurnState
 from smartwriter.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -121,12 +121,15 @@ class Workspace:
 
     # Tasks -----------------------------------------------------------------------------------
 
-    def new_task(self, title: str, collection: str | None = None) -> Task:
-        """:raises CollectionNotFound: :raises Invalid: for an empty title."""
+    def new_task(self, title: str, collection: str | None = None, target: int | None = None) -> Task:
+        """:param target: how long it is to become, in words.
+
+        :raises CollectionNotFound: :raises Invalid: for an empty title.
+        """
         found = self.collection(collection) if collection else self._unfiled()
         drafts = found.path / "drafts"  # also those of tasks whose record was lost
         folders = frozenset(path.name for path in drafts.iterdir()) if drafts.is_dir() else frozenset()
-        return self.tasks.create(title, found.name, found.project_key, folders)
+        return self.tasks.create(title, found.name, found.project_key, folders, target)
 
     def task_collection(self, task: Task) -> Collection:
         """The collection of a task, even where its folder is gone."""
@@ -152,7 +155,19 @@ class Workspace:
             folder / f"{draft}.md",
             self.hidden / "revisions" / task.id / f"{draft}.jsonl",
             self.hidden / "trash" / "drafts" / f"{task.id}-{draft}.{when}.md",
+            task.address(draft),
         )
+
+    def take_hand_edit(self, task: Task, draft: str, *, restore: bool = False) -> HandEdit:
+        """Record what the writer changed in a draft's file, between turns or while one runs."""
+        return self.text(task, draft).take_hand_edit(self.next_turn(task, draft), restore=restore)
+
+    def next_turn(self, task: Task, draft: str) -> int:
+        """The number of the turn that runs, or of the next one."""
+        turns = self.tasks.turns(task, draft)
+        if not turns:
+            return 1
+        return turns[-1].number + (turns[-1].state is not TurnState.running)
 
     def transcript(self, task: Task, draft: Draft) -> Transcript:
         key: SessionKey = {"project_key": task.project_key, "session_id": draft.session_id}

@@ -27,8 +27,10 @@ from smartwriter.agent.claude import (
     Unsaid,
     UsedTool,
 )
+from smartwriter.agent.notes import changes, lost_prompt
 from smartwriter.agent.prompt import system_prompt
 from smartwriter.agent.tools import DraftTools
+from smartwriter.drafts import known_after
 from smartwriter.errors import JournalError, NotSavedYet, SessionMissing
 from smartwriter.events import (
     DraftRevised,
@@ -52,8 +54,7 @@ from smartwriter.spool import SpooledStore
 from smartwriter.tasks import Draft, Revision, Task, Turn, TurnState, now
 from smartwriter.workspace import Workspace
 
-_HAND_EDIT_NOTE = "[The author has edited the draft by hand: read it again before you change it.]"
-_LOST_PROMPT_NOTE = "[The connection broke before you got this prompt of the author:]"
+_ANSWERED = (TurnState.finished, TurnState.recovered)
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ class DraftWriter:
         resume = self._is_stored(turns)
         memory = self._workspace.task_collection(self._task).memory()
         number = turns[-1].number + 1 if turns else 1
-        edited = self._text.take_hand_edit(number) is not None
+        told = self._tell_changes(turns, number)
         cut_off = [self._cut_off(turn) for turn in turns if turn.state is TurnState.running]
         lost = [turn.prompt for turn in _unanswered(turns) if not self._is_in_transcript(turn)]
         if not resume:
@@ -167,12 +168,30 @@ class DraftWriter:
             prompt=prompt,
             state=TurnState.running,
             memory=memory.hashes,
+            revision=self._tools.known,
         )
         tasks.record(self._task, draft, [*cut_off, turn])
         self.live.begin()
+        said = "\n\n".join([*map(lost_prompt, lost), *told, prompt])
+        return _Start(turn, said, system_prompt(self._task, memory), resume)
+
+    def _tell_changes(self, turns: list[Turn], number: int) -> list[str]:
+        """What to tell the model of changes to the text since its last turn."""
+        hand_edit = self._text.take_hand_edit(number)
+        revisions = self._text.revisions()
         self._tools.turn = number
-        notes = [f"{_LOST_PROMPT_NOTE}\n\n{prompt}" for prompt in lost] + [_HAND_EDIT_NOTE] * edited
-        return _Start(turn, "\n\n".join([*notes, prompt]), system_prompt(self._task, memory), resume)
+        told, self._tools.known = changes(
+            revisions, self._known(turns, revisions), restored=hand_edit.restored
+        )
+        return told
+
+    def _known(self, turns: list[Turn], revisions: list[Revision]) -> int:
+        """The last revision of the text that the model knows of, from the last turn that reached it."""
+        for turn in reversed(turns):
+            if turn.state not in _ANSWERED and not self._is_in_transcript(turn):
+                continue
+            return known_after(turn, revisions)
+        return 0
 
     def _cut_off(self, turn: Turn) -> Turn:
         """A turn that says it runs although we hold the lease: its process died."""
@@ -184,7 +203,7 @@ class DraftWriter:
         transcript = self._workspace.transcript(self._task, self._draft)
         if transcript.has_entries():
             return True
-        if any(turn.state in (TurnState.finished, TurnState.recovered) for turn in turns):
+        if any(turn.state in _ANSWERED for turn in turns):
             raise SessionMissing(self._task.address(self._draft.name), transcript.path)
         return False
 
@@ -274,7 +293,7 @@ class DraftWriter:
         if self._new_session_id is not None:
             await run_sync(self._change_session, self._new_session_id)
             self._new_session_id = None
-        turn = turn.model_copy(update={"ended_at": now()})
+        turn = turn.model_copy(update={"ended_at": now(), "revision": self._tools.known})
         await run_sync(self._workspace.tasks.record, self._task, self._draft.name, [turn])
         return turn
 

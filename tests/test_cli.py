@@ -280,7 +280,7 @@ def test_a_collection_name_that_is_taken(shelf: Workspace, name: str) -> None:
     assert refused(shelf, "collection", "new", name) == f"There is already a collection '{name}'."
 
 
-@pytest.mark.parametrize("name", ["", " ", "..", "../up", "a/b", ".hidden", "nul", "what?", "x" * 300])
+@pytest.mark.parametrize("name", ["", " ", "..", "../up", "a//b", ".hidden", "nul", "what?", "x" * 300])
 def test_an_unusable_collection_name(shelf: Workspace, name: str) -> None:
     """A name that not every file system takes, or that leads elsewhere, makes no collection."""
     assert refused(shelf, "collection", "new", name) == (
@@ -335,7 +335,11 @@ def test_forking_a_draft_without_turns(shelf: Workspace) -> None:
     id = shelf.tasks.find("渡口").id
     before = snapshot(shelf.root)
     assert printed(shelf, "fork", "渡口@trial") == f"{id}@draft-4 shares {id}@trial up to turn 0.\n"
-    assert data(shelf, "fork", "渡口", "--name", "again")["origin"] == {"draft": "main", "turn": 0}
+    assert data(shelf, "fork", "渡口", "--name", "again")["origin"] == {
+        "draft": "main",
+        "turn": 0,
+        "revision": None,
+    }
     assert printed(shelf, "text", "渡口@draft-4") == "雨。\n"
     assert printed(shelf, "text", "渡口@again") == "# 渡口\n\n雾。\n"
     after = snapshot(shelf.root)
@@ -354,7 +358,10 @@ def test_forking_at_a_turn(workspace: Workspace) -> None:
     made = data(workspace, "fork", "渡口", "--at", "2", "--name", "trial")
     after = snapshot(workspace.root)
     assert {path for path in before if before[path] != after.get(path)} == {".smartwriter/tasks.jsonl"}
-    assert (made["name"], made["origin"]) == ("trial", {"draft": "main", "turn": 2})
+    assert (made["name"], made["origin"]) == (
+        "trial",
+        {"draft": "main", "turn": 2, "revision": None},
+    )
     shown = data(workspace, "show", "渡口@trial")
     assert [message["text"] for message in shown["messages"]] == ["写 1", "第一段。", "写 2", "第二段。"]
     assert [(turn["number"], turn["inherited"]) for turn in shown["turns"]] == [(1, True), (2, True)]

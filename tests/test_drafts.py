@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from smartwriter.drafts import MAX_TEXT_BYTES, DraftText
-from smartwriter.errors import Invalid, JournalError
+import smartwriter.journal as journal
+from smartwriter.drafts import MAX_TEXT_BYTES, DraftText, HandEdit
+from smartwriter.errors import Invalid, JournalError, RevisionNotFound, TextConflict
+from smartwriter.passages import Edit
 
 AWKWARD = {
     "CRLF": "one\r\ntwo\r\n",
@@ -53,7 +55,7 @@ def history(draft: DraftText) -> list[tuple[str, int, str]]:
 def test_a_new_draft_is_empty(draft: DraftText, tmp_path: Path) -> None:
     """A draft that was never written has no text and no revisions, and reading makes no file."""
     assert (draft.read(), draft.revisions(), draft.at_turn(5)) == ("", [], "")
-    assert draft.take_hand_edit(1) is None
+    assert draft.take_hand_edit(1) == HandEdit()
     draft.put_away()
     assert list(tmp_path.rglob("*.md")) == list(tmp_path.rglob("*.jsonl")) == []
 
@@ -80,7 +82,7 @@ def test_a_text_comes_back_as_it_was(draft: DraftText, tmp_path: Path, text: str
     again = reopened(draft, tmp_path)
     assert again.path.read_bytes() == text.encode("utf-8", "surrogatepass")
     assert again.read() == again.revisions()[0].text == again.at_turn(1) == text
-    assert again.take_hand_edit(2) is None
+    assert again.take_hand_edit(2) == HandEdit()
 
 
 @pytest.mark.parametrize(
@@ -123,7 +125,7 @@ def test_a_refused_revision_leaves_the_file_alone(draft: DraftText, tmp_path: Pa
 def test_an_edit_changes_one_passage_only(draft: DraftText) -> None:
     """An edit replaces its passage and leaves every other character as it is."""
     written(draft, "一\r\n\t雾，e\u0301。\r\n二\n")
-    revision = draft.edit("雾，e\u0301", "雨！", turn=2)
+    revision = draft.edit([Edit("雾，e\u0301", "雨！")], turn=2)
     assert draft.read() == revision.text == "一\r\n\t雨！。\r\n二\n"
     assert history(draft)[-1] == ("model", 2, draft.read())
 
@@ -140,7 +142,7 @@ def test_an_edit_changes_one_passage_only(draft: DraftText) -> None:
 def test_an_edit_takes_its_words_literally(draft: DraftText, old: str, new: str, after: str) -> None:
     """Neither passage is a pattern, and a passage may be deleted or hold itself."""
     written(draft, "a.*b")
-    assert draft.edit(old, new, turn=2).text == after
+    assert draft.edit([Edit(old, new)], turn=2).text == after
 
 
 @pytest.mark.parametrize(
@@ -151,7 +153,7 @@ def test_an_edit_takes_its_words_literally(draft: DraftText, old: str, new: str,
         ("哈哈哈", "哈哈", "stands 2 times"),  # at two places that overlap
         ("one", "", "is empty"),
         ("caf\u00e9", "cafe\u0301", "stands 0 times"),
-        ("one\r\ntwo", "one\ntwo", "stands 0 times"),
+        ("one\r\ntwo\n", "one\ntwo", "stands 0 times"),
         ("one，two", "one,two", "stands 0 times"),
         ("", "one", "stands 0 times"),
     ],
@@ -160,7 +162,7 @@ def test_an_edit_must_fit_exactly_once(draft: DraftText, text: str, old: str, wh
     """A passage that is missing, ambiguous or empty changes nothing, and the refusal says which."""
     written(draft, text)
     with pytest.raises(Invalid, match=why):
-        draft.edit(old, "x", turn=2)
+        draft.edit([Edit(old, "x")], turn=2)
     assert draft.read() == text
     assert len(draft.revisions()) == 1
 
@@ -172,11 +174,11 @@ def test_a_hand_edit_becomes_the_writers_revision(draft: DraftText) -> None:
     """What the writer changed in an editor is recorded as theirs, in the turn that is about to start."""
     written(draft, "fog")
     draft.path.write_bytes("雾\r\n".encode())
-    revision = draft.take_hand_edit(2)
-    assert revision is not None
+    revision = draft.take_hand_edit(2).revision
+    assert revision is not None and (revision.number, revision.text) == (2, "雾\r\n")
     assert history(draft) == [("model", 1, "fog"), ("writer", 2, "雾\r\n")]
     assert draft.path.read_bytes() == "雾\r\n".encode()
-    assert draft.take_hand_edit(3) is None
+    assert draft.take_hand_edit(3) == HandEdit()
 
 
 def test_a_text_that_the_writer_began_is_theirs(draft: DraftText) -> None:
@@ -191,7 +193,7 @@ def test_an_empty_file_is_no_beginning(draft: DraftText) -> None:
     """A file that the writer only created is not taken for an edit."""
     draft.path.parent.mkdir()
     draft.path.touch()
-    assert draft.take_hand_edit(1) is None
+    assert draft.take_hand_edit(1) == HandEdit()
     assert draft.revisions() == []
 
 
@@ -222,7 +224,7 @@ def test_an_edit_works_on_what_the_writer_saved(draft: DraftText) -> None:
     """The model's edit keeps the writer's unrecorded words around its passage."""
     written(draft, "fog")
     draft.path.write_text("fog. Mine.")
-    draft.edit("fog", "rain", turn=2)
+    draft.edit([Edit("fog", "rain")], turn=2)
     assert history(draft)[1:] == [("writer", 2, "fog. Mine."), ("model", 2, "rain. Mine.")]
 
 
@@ -233,7 +235,7 @@ def test_a_file_in_another_encoding_is_refused_and_kept(draft: DraftText) -> Non
     for use in (
         draft.read,
         lambda: draft.take_hand_edit(2),
-        lambda: draft.edit("fog", "rain", turn=2),
+        lambda: draft.edit([Edit("fog", "rain")], turn=2),
         lambda: draft.write("rain", author="model", turn=2),
     ):
         with pytest.raises(Invalid, match=r"main\.md is not UTF-8 text \(byte 0\)"):
@@ -242,15 +244,59 @@ def test_a_file_in_another_encoding_is_refused_and_kept(draft: DraftText) -> Non
     assert history(draft) == [("model", 1, "fog")]
 
 
-def test_a_crash_between_revision_and_file_is_no_hand_edit(draft: DraftText) -> None:
-    """A file that still has an earlier text is brought up to the last revision, as the model wrote it."""
+def test_a_crash_between_revision_and_file_is_no_hand_edit(
+    draft: DraftText, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that still has the text before is brought up to the last revision, as the model wrote it."""
     written(draft, "fog")
-    old_file = draft.path.read_bytes()
-    draft.write("fog and rain", author="model", turn=2)
-    draft.path.write_bytes(old_file)  # as if the process had died between the two
-    assert draft.take_hand_edit(3) is None
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(journal, "move", _interrupted)  # the last step
+        draft.write("fog and rain", author="model", turn=2)
+    assert draft.path.read_text() == "fog"
     assert draft.read() == "fog and rain"
+    assert draft.take_hand_edit(3) == HandEdit()
+    assert draft.path.read_text() == "fog and rain"
     assert [author for author, _, _ in history(draft)] == ["model", "model"]
+    assert [path.name for path in draft.path.parent.iterdir()] == ["main.md"]
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_crash_before_the_revision_leaves_no_trace(
+    draft: DraftText, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A text that was never recorded is not the draft's, whatever lies beside it."""
+    written(draft, "fog")
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(journal.Transaction, "append", _interrupted)
+        draft.write("rain", author="model", turn=2)
+    assert draft.read() == "fog"
+    assert draft.take_hand_edit(3) == HandEdit()
+    assert history(draft) == [("model", 1, "fog")]
+    assert [path.name for path in draft.path.parent.iterdir()] == ["main.md"]
+
+
+def test_going_back_in_an_editor_is_an_edit(draft: DraftText) -> None:
+    """A writer who puts an earlier text back by hand means it: it is no crash, and becomes the text."""
+    written(draft, "fog", "rain")
+    draft.path.write_text("fog")
+    assert draft.take_hand_edit(3).revision is not None
+    assert history(draft)[-1] == ("writer", 3, "fog")
+    assert draft.read() == "fog"
+
+
+def test_an_edit_by_hand_after_a_crash_is_kept(draft: DraftText, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the writer saved before the crash was made good for is neither lost nor overwritten."""
+    written(draft, "fog")
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(journal, "move", _interrupted)
+        draft.write("rain", author="model", turn=2)
+    draft.path.write_text("my sun")
+    draft.take_hand_edit(3)
+    assert history(draft) == [("model", 1, "fog"), ("model", 2, "rain"), ("writer", 3, "my sun")]
+    assert draft.path.read_text() == "my sun"
 
 
 def test_a_crash_before_the_first_file_is_made_good(draft: DraftText) -> None:
@@ -259,7 +305,7 @@ def test_a_crash_before_the_first_file_is_made_good(draft: DraftText) -> None:
     draft.path.unlink()
     draft.path.parent.rmdir()
     assert draft.read() == "fog"
-    assert draft.take_hand_edit(2) is None
+    assert draft.take_hand_edit(2) == HandEdit(restored=True)
     assert draft.path.read_text() == "fog"
 
 
@@ -268,9 +314,112 @@ def test_a_deleted_file_is_restored(draft: DraftText) -> None:
     written(draft, "fog", "rain")
     draft.path.unlink()
     assert draft.read() == "rain"
-    assert draft.take_hand_edit(3) is None
+    assert draft.take_hand_edit(3, restore=False) == HandEdit()
+    assert not draft.path.exists()
+    assert draft.take_hand_edit(3) == HandEdit(restored=True)
     assert draft.path.read_text() == "rain"
     assert len(draft.revisions()) == 2
+
+
+# Two at once ------------------------------------------------------------------------------------
+
+
+def test_a_rewrite_does_not_replace_what_its_author_never_saw(draft: DraftText) -> None:
+    """The writer's text stands, the rewrite is kept beside it, and the refusal has the text to go on from."""
+    written(draft, "fog")
+    draft.path.write_text("fog, mine")
+    with pytest.raises(TextConflict, match="fog, mine") as conflict:
+        draft.write("rain", author="model", turn=2, base=1)
+    assert (conflict.value.current, conflict.value.text, conflict.value.aside) == (2, "fog, mine", 3)
+    assert [(one.text, one.aside) for one in draft.revisions()] == [
+        ("fog", False),
+        ("fog, mine", False),
+        ("rain", True),
+    ]
+    assert draft.read() == draft.path.read_text() == draft.at_turn(9) == "fog, mine"
+    assert draft.write("both", author="model", turn=2, base=2).number == 4
+    assert draft.read() == "both"
+
+
+def test_an_edit_that_still_fits_is_made_in_the_newer_text(draft: DraftText) -> None:
+    """An edit changes its own passage, and keeps what the writer did elsewhere meanwhile."""
+    written(draft, "one two")
+    draft.path.write_text("one two three")
+    assert draft.edit([Edit("one", "1")], turn=2, base=1).text == "1 two three"
+    assert [author for author, _, _ in history(draft)] == ["model", "writer", "model"]
+
+
+def test_an_edit_that_fits_no_more_is_a_conflict(draft: DraftText) -> None:
+    """Where the writer changed the very passage, theirs stands and the edited older text is kept."""
+    written(draft, "one two")
+    draft.path.write_text("eins two")
+    with pytest.raises(TextConflict, match="eins two"):
+        draft.edit([Edit("one", "1")], turn=2, base=1)
+    assert [(one.text, one.aside) for one in draft.revisions()][1:] == [("eins two", False), ("1 two", True)]
+    assert draft.read() == "eins two"
+
+
+def test_a_save_at_the_very_last_moment_is_kept(draft: DraftText, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An editor that saves between the look at the file and its replacement wins, and both are kept."""
+    written(draft, "fog")
+    append = journal.Transaction.append
+
+    def saved_meanwhile(transaction: journal.Transaction, entries: Any) -> None:
+        append(transaction, entries)
+        draft.path.write_text("at the last moment")
+
+    monkeypatch.setattr(journal.Transaction, "append", saved_meanwhile)
+    with pytest.raises(TextConflict, match="at the last moment"):
+        draft.write("rain", author="model", turn=2, base=1)
+    monkeypatch.undo()
+    assert draft.read() == draft.path.read_text() == "at the last moment"
+    assert [text for _, _, text in history(draft)] == ["fog", "rain", "at the last moment"]
+
+
+# Edits ------------------------------------------------------------------------------------------
+
+
+def test_several_edits_are_made_all_or_none(draft: DraftText) -> None:
+    """Each edit works on what the one before made; when one does not fit, none is made."""
+    written(draft, "one two three")
+    assert draft.edit([Edit("one", "1"), Edit("1 two", "12")], turn=2).text == "12 three"
+    with pytest.raises(Invalid, match="passage of edit 2 stands 0 times"):
+        draft.edit([Edit("three", "3"), Edit("four", "4")], turn=2)
+    with pytest.raises(Invalid, match="edits is empty"):
+        draft.edit([], turn=2)
+    assert draft.read() == "12 three"
+
+
+def test_a_refused_edit_shows_what_is_nearest(draft: DraftText) -> None:
+    """A passage that is not there to the letter is answered with the one that was probably meant."""
+    written(draft, "# Fog\n\nThe ferry left at dawn, as ever.\n\nNobody waved.\n")
+    with pytest.raises(Invalid, match=r"nearest to it there is:\n\nThe ferry left at dawn, as ever\.$"):
+        draft.edit([Edit("The ferry leaves at dawn, as always", "x")], turn=2)
+    with pytest.raises(Invalid, match=r"Nothing was changed\.$"):
+        draft.edit([Edit("12345678", "x")], turn=2)
+
+
+def test_the_writers_line_ends_stay(draft: DraftText) -> None:
+    """A text of CRLF lines keeps them when a model that says LF rewrites or edits it."""
+    draft.write("one\r\n\r\ntwo\r\n", author="writer", turn=1)
+    assert draft.edit([Edit("one\n\ntwo", "1\n\n2")], turn=1).text == "1\r\n\r\n2\r\n"
+    assert draft.write("a\nb\n", author="model", turn=1).text == "a\r\nb\r\n"
+
+
+def test_the_writers_front_matter_stays(draft: DraftText) -> None:
+    """Front matter that the writer put before the text is still there after the model rewrote it."""
+    draft.write("---\ntags: [河]\n---\n# Fog\n", author="writer", turn=1)
+    assert draft.write("# Rain\n", author="model", turn=2).text == "---\ntags: [河]\n---\n# Rain\n"
+    again = "---\ntags: [雨]\n---\n# Sun\n"
+    assert draft.write(again, author="model", turn=3).text == again
+
+
+def test_an_unknown_revision_is_named(draft: DraftText) -> None:
+    """Asking for a version that does not exist says how many there are."""
+    written(draft, "fog")
+    assert draft.revision(1).text == "fog"
+    with pytest.raises(RevisionNotFound, match="has no revision 2: it has one revision"):
+        draft.revision(2)
 
 
 # Versions ---------------------------------------------------------------------------------------

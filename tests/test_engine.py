@@ -316,7 +316,7 @@ def test_tools_are_heard(workspace: Workspace, claude: ClaudeAgent, model: Offli
     def script(request: Request) -> Reply:
         if request.tool_results:
             return [Text("Done.")]
-        return [ToolUse("edit_draft", {"old_text": "x", "new_text": "y"})]
+        return [ToolUse("edit_draft", {"edits": [{"old_text": "x", "new_text": "y"}]})]
 
     model.script = script
     _, events = take_turns(workspace, claude, [(task.id, "Go.")])

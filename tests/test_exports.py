@@ -28,10 +28,14 @@ def test_layers_import_only_downwards() -> None:
     """A module imports its own layer and those below, never the package root, and nothing but
     ``agent/claude.py`` imports the SDK when it is loaded."""
     layers = [
-        {"errors", "tasks", "events", "names", "damage"},
+        {"errors", "tasks", "events", "names", "damage", "words", "passages", "comparison", "provenance"}
+        | {"front_matter", "tokens", "sections", "index"}
+        | {"conflicts", "lines"},
         {"journal", "summaries", "session_store", "memory", "task_manager", "drafts", "lease"}
-        | {"transcript", "workspace", "live", "spool", "config"},
-        {"agent", "engine", "writer", "pool", "broadcast", "fork", "doctor", "recovery"},
+        | {"transcript", "workspace", "live", "spool", "config", "texts", "timeline"}
+        | {"memory_versions", "whole_file", "proposals", "document"},
+        {"agent", "engine", "writer", "pool", "broadcast", "fork", "doctor", "recovery"}
+        | {"history", "export", "finishing"},
         {"cli", "__main__"},
     ]
     package = Path(smartwriter.__file__).parent

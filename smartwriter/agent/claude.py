@@ -378,9 +378,7 @@ def _sdk(tool: Tool) -> SdkMcpTool[Any]:
 
     schema = {
         "type": "object",
-        "properties": {
-            name: {"type": "string", "description": meaning} for name, meaning in tool.parameters.items()
-        },
+        "properties": dict(tool.parameters),
         "required": list(tool.parameters),
     }
     return SdkMcpTool(name=tool.name, description=tool.description, input_schema=schema, handler=handle)

@@ -6,9 +6,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import anyio.to_thread
+from anyio.to_thread import run_sync
 
-from smartwriter.drafts import DraftText
+from smartwriter.comparison import notes
+from smartwriter.drafts import DraftText, current_number, text_of
+from smartwriter.errors import Invalid, TextConflict
+from smartwriter.passages import Edit
 from smartwriter.tasks import Revision
 
 
@@ -16,17 +19,39 @@ from smartwriter.tasks import Revision
 class Tool:
     name: str
     description: str
-    parameters: Mapping[str, str]
-    """What each string parameter means, by name; all are required."""
+    parameters: Mapping[str, Mapping[str, Any]]
+    """The JSON schema of each parameter, by name; all are required."""
     run: Callable[[Mapping[str, Any]], Awaitable[str]]
     """What the model is told. Raises ``SmartWriterError`` with what went wrong."""
 
 
+def _string(meaning: str) -> dict[str, Any]:
+    return {"type": "string", "description": meaning}
+
+
+_EDITS: dict[str, Any] = {
+    "type": "array",
+    "description": "What to replace, in this order.",
+    "minItems": 1,
+    "items": {
+        "type": "object",
+        "properties": {
+            "old_text": _string("The passage as it stands now, to the last character."),
+            "new_text": _string("What it becomes."),
+        },
+        "required": ["old_text", "new_text"],
+    },
+}
+
+
 class DraftTools:
-    """The tools over one draft's text. ``turn`` is the one that revisions are written in."""
+    """The tools over one draft's text."""
 
     def __init__(self, text: DraftText, on_revision: Callable[[Revision], None]) -> None:
         self.turn = 0
+        """The one that revisions are written in."""
+        self.known = 0
+        """The last revision that the model knows of; 0 for none."""
         self._text = text
         self._on_revision = on_revision
 
@@ -36,32 +61,63 @@ class DraftTools:
             Tool(
                 "write_draft",
                 "Replace the whole text of the draft. Use it for a first version or a rewrite.",
-                {"text": "The new text, in Markdown."},
+                {"text": _string("The new text, in Markdown.")},
                 self._write,
             ),
             Tool(
                 "edit_draft",
-                "Replace one passage of the draft, which must stand there exactly once.",
-                {"old_text": "The passage as it stands now.", "new_text": "What it becomes."},
+                "Replace passages of the draft, all or none. Each must stand there exactly once.",
+                {"edits": _EDITS},
                 self._edit,
             ),
         ]
 
     async def _read(self, _: Mapping[str, Any]) -> str:
-        return await anyio.to_thread.run_sync(self._text.read) or "(The draft is empty.)"
+        text, self.known = await run_sync(self._present)
+        return text or "(The draft is empty.)"
+
+    def _present(self) -> tuple[str, int]:
+        self._text.take_hand_edit(self.turn)
+        revisions = self._text.revisions()
+        return text_of(revisions), current_number(revisions)
 
     async def _write(self, arguments: Mapping[str, Any]) -> str:
-        turn = self.turn
-        return self._revised(
-            await anyio.to_thread.run_sync(
-                lambda: self._text.write(arguments["text"], author="model", turn=turn)
-            )
+        text, turn, known = str(arguments["text"]), self.turn, self.known
+        return await self._revised(
+            lambda: self._text.write(text, author="model", turn=turn, base=known), tell=False
         )
 
     async def _edit(self, arguments: Mapping[str, Any]) -> str:
-        old, new, turn = arguments["old_text"], arguments["new_text"], self.turn
-        return self._revised(await anyio.to_thread.run_sync(lambda: self._text.edit(old, new, turn=turn)))
+        edits, turn, known = _edits(arguments["edits"]), self.turn, self.known
+        return await self._revised(lambda: self._text.edit(edits, turn=turn, base=known), tell=True)
 
-    def _revised(self, revision: Revision) -> str:
+    async def _revised(self, change: Callable[[], Revision], *, tell: bool) -> str:
+        try:
+            revision = await run_sync(change)
+        except TextConflict as conflict:
+            self.known = conflict.current
+            raise
+        theirs = await run_sync(self._changed_meanwhile, revision) if tell else ""
+        self.known = revision.number
         self._on_revision(revision)
-        return f"Saved as revision {revision.number}, {len(revision.text)} characters."
+        return f"Saved as revision {revision.number}, {len(revision.text)} characters.{theirs}"
+
+    def _changed_meanwhile(self, revision: Revision) -> str:
+        """What the writer changed between the revision that the model knew and its own."""
+        if revision.number <= self.known + 1:
+            return ""
+        revisions = self._text.revisions()
+        known = text_of(earlier for earlier in revisions if earlier.number <= self.known)
+        before = text_of(earlier for earlier in revisions if earlier.number < revision.number)
+        if known == before:
+            return ""
+        return f"\n\nBefore it, the author had changed the draft by hand:\n\n{notes(known, before)}"
+
+
+def _edits(given: Any) -> list[Edit]:
+    try:
+        return [Edit(str(edit["old_text"]), str(edit["new_text"])) for edit in given]
+    except (TypeError, KeyError):
+        raise Invalid(
+            "edits must be a list of objects with old_text and new_text; nothing was changed."
+        ) from None

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import click
 
 from smartwriter.cli.app import as_json, in_workspace, offline_option, print_json
-from smartwriter.errors import SessionMissing
+from smartwriter.errors import Invalid, SessionMissing
 from smartwriter.journal import Contents
+from smartwriter.memory import normal
 from smartwriter.tasks import Task, Turn, TurnState, Usage, usage_of
 from smartwriter.transcript import messages
+from smartwriter.words import Counts, count, count_words
 from smartwriter.workspace import Workspace
 
 
@@ -18,6 +21,7 @@ from smartwriter.workspace import Workspace
 @click.argument("title")
 @click.option("-c", "--collection", help="The series it belongs to.")
 @click.option("-p", "--prompt", help="Start writing with this prompt.")
+@click.option("--target", type=click.IntRange(1), help="How many words it is to become.")
 @offline_option
 @in_workspace
 @click.pass_context
@@ -27,6 +31,7 @@ def new_command(
     title: str,
     collection: str | None,
     prompt: str | None,
+    target: int | None,
     offline: bool,
 ) -> None:
     """Start a task: one article with this TITLE."""
@@ -34,7 +39,7 @@ def new_command(
         from smartwriter.cli.running import checked_prompt
 
         checked_prompt(prompt)
-    task = workspace.new_task(title, collection)
+    task = workspace.new_task(title, collection, target)
     click.echo(f"{task.id}  {task.title}  ({task.collection})")
     if prompt is not None:
         from smartwriter.cli.running import write
@@ -56,7 +61,17 @@ def tasks_command(workspace: Workspace, json_: bool) -> None:
     for task in tasks:
         drafts = task.live_drafts
         more = f"  [{task.current}, {len(drafts)} drafts]" if len(drafts) > 1 else ""
-        click.echo(f"{task.id}  {task.title}  ({task.collection}){more}")
+        click.echo(f"{task.id}  {task.title}  ({task.collection}){more}{_progress(workspace, task)}")
+
+
+def _progress(workspace: Workspace, task: Task) -> str:
+    if task.target is None:
+        return ""
+    try:
+        words = count_words(workspace.text(task, task.current).read())
+    except (Invalid, OSError):  # doctor says what is wrong with it
+        return f"  ? of {task.target:,} words"
+    return f"  {words:,} of {task.target:,} words ({100 * words // task.target} %)"
 
 
 @click.command()
@@ -113,17 +128,47 @@ def _conversation(task: Task, draft: str, turns: list[Turn], said: list[Any]) ->
 
 
 @click.command()
-@click.argument("address", metavar="TASK[@DRAFT]")
+@click.argument("address", metavar="TASK[@DRAFT]", required=False)
+@click.option("-c", "--collection", help="Of all articles of a series: their current drafts.")
 @as_json
 @in_workspace
-def text_command(workspace: Workspace, address: str, json_: bool) -> None:
-    """Print a draft's text."""
-    task, draft = workspace.tasks.resolve(address)
-    text = workspace.text(task, draft.name)
-    if json_:
-        print_json({"task": task.id, "draft": draft.name, "path": str(text.path), "text": text.read()})
+def count_command(workspace: Workspace, address: str | None, collection: str | None, json_: bool) -> None:
+    """Count a text: words, characters, paragraphs, reading time.
+
+    In Chinese, Japanese and Korean every character is a word.
+    """
+    if (address is None) == (collection is None):
+        raise Invalid("Name a task, or a collection with -c.")
+    if address is not None:
+        task, draft = workspace.tasks.resolve(address)
+        counts, label, target = _counts(workspace, task, draft.name), task.address(draft.name), task.target
     else:
-        click.echo(text.read().rstrip("\n"))
+        found = workspace.collection(collection or "")
+        of_it = [task for task in workspace.tasks.all() if normal(task.collection) == normal(found.name)]
+        counts = _in_all([_counts(workspace, task, task.current) for task in of_it])
+        label, target = f"{found.name} ({len(of_it)} articles)", None
+    if json_:
+        print_json({**dataclasses.asdict(counts), "target": target})
+        return
+    of_target = f" of {target:,}" if target else ""
+    minutes = max(1, round(counts.reading_s / 60))
+    click.echo(
+        f"{label}: {counts.words:,}{of_target} words, {counts.characters:,} characters, "
+        f"{counts.paragraphs:,} paragraphs, {minutes} min to read."
+    )
+
+
+def _in_all(counts: list[Counts]) -> Counts:
+    return Counts(
+        words=sum(one.words for one in counts),
+        characters=sum(one.characters for one in counts),
+        paragraphs=sum(one.paragraphs for one in counts),
+        reading_s=sum(one.reading_s for one in counts),
+    )
+
+
+def _counts(workspace: Workspace, task: Task, draft: str) -> Counts:
+    return count(workspace.text(task, draft).read())
 
 
 @click.command()
@@ -158,10 +203,11 @@ def adopt_command(workspace: Workspace, address: str) -> None:
 @click.argument("address", metavar="TASK@DRAFT")
 @in_workspace
 def drop_command(workspace: Workspace, address: str) -> None:
-    """Put a draft away. Its text goes to the trash; nothing is deleted."""
+    """Put a draft away. Its text goes to the trash; restore takes it up again."""
     task, draft = workspace.tasks.resolve(address)
     workspace.tasks.without(task, draft.name)  # where it may not be dropped, nothing is locked
     with workspace.lease(task, draft.name):  # not under a process that is writing it
+        workspace.take_hand_edit(task, draft.name)
         workspace.tasks.drop(task.id, draft.name)
         workspace.text(task, draft.name).put_away()
     click.echo(f"Dropped {task.address(draft.name)}.")

@@ -63,7 +63,7 @@ def run_command(
 
 
 @click.command()
-@click.argument("address", metavar="TASK[@DRAFT]")
+@click.argument("address", metavar="TASK[@DRAFT][:REVISION]")
 @click.option("--at", type=click.IntRange(0), help="The last turn to share; by default the latest.")
 @click.option("--name", help="By default draft-2, draft-3, …")
 @click.option("--variants", type=click.IntRange(2, 20), help="So many forks at once, written with -p.")
@@ -81,17 +81,23 @@ def fork_command(
     offline: bool,
     json_: bool,
 ) -> None:
-    """Start a trial draft that shares a draft's past, and leave that one alone."""
+    """Start a trial draft that shares a draft's past, and leave that one alone.
+
+    With a REVISION, it starts from that version of the text.
+    """
     from smartwriter.fork import fork
 
-    task, draft = workspace.tasks.resolve(address)
+    task, draft, revision = workspace.tasks.resolve_revision(address)
     if variants is not None and (prompt is None or name is not None):
         raise Invalid("Variants need a prompt (-p), and get their names by themselves.")
     if prompt is not None:
         checked_prompt(prompt)
 
     async def run() -> list[Draft]:
-        return [await fork(workspace, task, draft, at=at, name=name) for _ in range(variants or 1)]
+        return [
+            await fork(workspace, task, draft, at=at, revision=revision, name=name)
+            for _ in range(variants or 1)
+        ]
 
     forks = anyio.run(run)
     for new in forks:
@@ -104,8 +110,11 @@ def _tell_fork(task: Task, draft: Draft, new: Draft, json_: bool) -> None:
     if json_:
         print_json(new.model_dump(mode="json"))
         return
-    turn = new.origin.turn if new.origin else 0
-    click.echo(f"{task.address(new.name)} shares {task.address(draft.name)} up to turn {turn}.")
+    assert new.origin is not None
+    text = f", with the text of :{new.origin.revision}" if new.origin.revision else ""
+    click.echo(
+        f"{task.address(new.name)} shares {task.address(draft.name)} up to turn {new.origin.turn}{text}."
+    )
 
 
 def _prompt(argument: str | None) -> str:

@@ -1,0 +1,56 @@
+"""What the model is told, beside the prompt, of what happened to the draft since its last turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from smartwriter.comparison import notes
+from smartwriter.drafts import current_number, text_of
+from smartwriter.tasks import Revision
+
+_MOST_CHARACTERS = 4000
+LOST_PROMPT = "[The connection broke before you got this prompt of the author:]"
+_RESTORED = "[The draft's file was gone; it was restored with the text of its last revision.]"
+
+
+def lost_prompt(prompt: str) -> str:
+    return f"{LOST_PROMPT}\n\n{prompt}"
+
+
+def changes(revisions: Sequence[Revision], known: int, *, restored: bool) -> tuple[list[str], int]:
+    """What changed in a text since the revision that the model knows, exactly if it is not too much.
+
+    :returns: the notes, and the revision that the model knows once it has got them.
+    """
+    told = [_RESTORED] if restored else []
+    before, after = (
+        text_of(revision for revision in revisions if revision.number <= known),
+        text_of(revisions),
+    )
+    if before == after:
+        return told, current_number(revisions)
+    cause, diff = _causes(revisions, known), notes(before, after, _MOST_CHARACTERS)
+    if diff == notes(before, after, 2 * _MOST_CHARACTERS):
+        return [*told, f"[{cause} What changed:\n\n{diff}]"], current_number(revisions)
+    return [*told, f"[{cause} What changed, in part; read it before you change it:\n\n{diff}]"], known
+
+
+def _causes(revisions: Sequence[Revision], known: int) -> str:
+    causes = dict.fromkeys(
+        _cause(revision) for revision in revisions if revision.number > known and not revision.aside
+    )
+    return "The author " + ", then ".join(causes) + "." if causes else "The draft was changed."
+
+
+def _cause(revision: Revision) -> str:
+    source = revision.source
+    if revision.author == "fork":
+        return f"started this trial draft from the text of {source}" if source else "started this trial draft"
+    if source is None:
+        return "edited the draft by hand" if revision.author == "writer" else "let you change the draft"
+    if source.turn is not None:
+        return f"made your answer of turn {source.turn} the draft's text"
+    if revision.paragraphs:
+        numbers = ", ".join(map(str, revision.paragraphs))
+        return f"took over paragraph {numbers} of {source} into the draft"
+    return f"put the text of {source} in the draft's place"

@@ -1,0 +1,91 @@
+"""The command that takes a text, or all that happened to it, out of the workspace."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from smartwriter.cli.app import in_workspace
+from smartwriter.errors import Invalid, TaskNotFound
+from smartwriter.workspace import Workspace
+
+if TYPE_CHECKING:
+    from smartwriter.export import Document
+
+
+@click.command()
+@click.argument("wanted", metavar="TASK[@DRAFT][:REV]")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="The file: .md, .html, .docx, .epub, .txt or .json; by default Markdown is printed.",
+)
+@click.option("--history", "whole", is_flag=True, help="All prompts, answers and revisions, as .html or .md.")
+@click.option("--force", is_flag=True, help="Write over a file that is there already.")
+@in_workspace
+def export_command(workspace: Workspace, wanted: str, output: Path | None, whole: bool, force: bool) -> None:
+    """Write a text to a file that others can read.
+
+    .docx, .epub, .html and .txt are made by pandoc: pip install "smartwriter[export]".
+    """
+    if output is not None:
+        _check(workspace, output, force)
+    if whole:
+        _export_history(workspace, wanted, output)
+    else:
+        _export_text(workspace, wanted, output)
+    if output is not None:
+        click.echo(f"Wrote {output}.")
+
+
+def _check(workspace: Workspace, output: Path, force: bool) -> None:
+    """:raises Invalid: for a file that must not be written over."""
+    if output.resolve().is_relative_to(workspace.hidden.resolve()):
+        raise Invalid(f"{output} lies where the workspace keeps its records; export to another folder.")
+    if not force and (output.is_file() or output.is_symlink()):
+        raise Invalid(f"{output} is there already; to write over it, add --force.")
+
+
+def _export_text(workspace: Workspace, wanted: str, output: Path | None) -> None:
+    from smartwriter.export import export
+
+    document = _document(workspace, wanted)
+    if output is None:
+        click.echo(document.text, nl=not document.text.endswith("\n"))
+    else:
+        export(document, output)
+
+
+def _document(workspace: Workspace, wanted: str) -> Document:
+    from smartwriter.cli.texts import text_of
+    from smartwriter.export import Document
+    from smartwriter.words import count
+
+    label, text = text_of(workspace, wanted)
+    extra = {"label": label, "counts": dataclasses.asdict(count(text))}
+    try:
+        task, draft, _ = workspace.tasks.resolve_revision(wanted)
+    except TaskNotFound:  # it was the path of a file
+        return Document(Path(wanted).stem, text, extra=extra)
+    extra |= {"task": task.id, "draft": draft.name, "collection": task.collection}
+    return Document(task.title, text, identity=task.address(draft.name), extra=extra)
+
+
+def _export_history(workspace: Workspace, wanted: str, output: Path | None) -> None:
+    from smartwriter.history import export_history, history_markdown, history_of
+
+    task, draft, revision = workspace.tasks.resolve_revision(wanted)
+    if revision is not None:
+        raise Invalid(f"A history is of a whole draft; leave out the :{revision}.")
+    with contextlib.suppress(Invalid, OSError):  # then the history says that the file differs
+        workspace.take_hand_edit(task, draft.name)
+    history = history_of(workspace, task, draft)
+    if output is None:
+        click.echo(history_markdown(history), nl=False)
+    else:
+        export_history(history, output)

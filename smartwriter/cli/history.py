@@ -1,0 +1,257 @@
+"""Commands over what happened to a text: see it, go back, put a version back, ask who wrote what."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import anyio
+import click
+
+from smartwriter.cli.app import as_json, in_workspace, print_json
+from smartwriter.errors import Invalid
+from smartwriter.provenance import Mark, Provenance, provenance
+from smartwriter.tasks import Draft, Revision, Task, Turn
+from smartwriter.texts import put_back, take_answer, version
+from smartwriter.timeline import Branch, Change, timeline
+from smartwriter.workspace import Workspace
+
+_PROMPT_CHARACTERS = 60
+_PARAGRAPH_CHARACTERS = 70
+
+
+@click.command()
+@click.argument("address", metavar="TASK[@DRAFT]")
+@as_json
+@in_workspace
+def log_command(workspace: Workspace, address: str, json_: bool) -> None:
+    """Show what happened: turns, versions of the text and forks, a line each.
+
+    A version is named TASK@DRAFT:NUMBER, for text, compare, restore and fork.
+    """
+    task, draft = workspace.tasks.resolve(address)
+    for name in task.live_drafts:
+        workspace.take_hand_edit(task, name)
+    branches = timeline(workspace, task, draft.name if "@" in address else None)
+    if json_:
+        print_json([_branch_fields(branch) for branch in branches])
+        return
+    click.secho(f"{task.title}  {task.id}", bold=True)
+    for branch in branches:
+        for line in _lines(task, branch, ""):
+            click.echo(line)
+
+
+def _lines(task: Task, branch: Branch, indent: str) -> Iterator[str]:
+    head = f"{indent[:-3]}├─ " if indent else ""
+    yield head + click.style(branch.draft.name, fg="green") + _about(task, branch.draft)
+    for item in branch.items:
+        if isinstance(item, Branch):
+            yield from _lines(task, item, f"{indent}│  ")
+        elif isinstance(item, Turn):
+            yield f"{indent}│ {_turn_line(item)}"
+        else:
+            yield f"{indent}│ {_change_line(item)}"
+
+
+def _about(task: Task, draft: Draft) -> str:
+    said = "  (current)" if draft.name == task.current else "  (dropped)" if draft.dropped else ""
+    if draft.origin is None:
+        return said
+    where = f":{draft.origin.revision}" if draft.origin.revision else f" after turn {draft.origin.turn}"
+    return f"{said}  from {draft.origin.draft}{where}"
+
+
+def _turn_line(turn: Turn) -> str:
+    state = "" if turn.state.value == "finished" else f"  {turn.state.value}"
+    return f"turn {turn.number}  {click.style(_short(turn.prompt, _PROMPT_CHARACTERS), fg='cyan')}{state}"
+
+
+def _change_line(change: Change) -> str:
+    revision = change.revision
+    words = f"+{change.gained} −{change.lost} words"
+    beside = "  kept beside the text" if revision.aside else ""
+    return f"  :{revision.number}  {_who(revision)}  {words}{beside}"
+
+
+def _who(revision: Revision) -> str:
+    source = revision.source
+    if source is None:
+        return revision.author
+    if source.turn is not None:
+        return f"model, the answer of turn {source.turn}"
+    part = f"paragraph {', '.join(map(str, revision.paragraphs))} " if revision.paragraphs else ""
+    return f"{revision.author}, {part}from {source}"
+
+
+def _branch_fields(branch: Branch) -> dict[str, Any]:
+    return {
+        "draft": branch.draft.model_dump(mode="json"),
+        "items": [
+            _branch_fields(item)
+            if isinstance(item, Branch)
+            else {"turn": item.model_dump(mode="json")}
+            if isinstance(item, Turn)
+            else {
+                "revision": item.revision.model_dump(mode="json", exclude={"text"}),
+                "gained": item.gained,
+                "lost": item.lost,
+            }
+            for item in branch.items
+        ],
+    }
+
+
+@click.command()
+@click.argument("address", metavar="TASK[@DRAFT][:REVISION]")
+@as_json
+@in_workspace
+def text_command(workspace: Workspace, address: str, json_: bool) -> None:
+    """Print a draft's text, or an earlier version of it."""
+    task, draft, number = workspace.tasks.resolve_revision(address)
+    text = workspace.text(task, draft.name)
+    if number is None:
+        _record_hand_edit(workspace, task, draft)
+    said = text.read() if number is None else text.revision(number).text
+    if json_:
+        path = {"path": str(text.path)} if number is None else {"revision": number}
+        print_json({"task": task.id, "draft": draft.name, **path, "text": said})
+    else:
+        click.echo(said.rstrip("\r\n"))
+
+
+def _record_hand_edit(workspace: Workspace, task: Task, draft: Draft) -> None:
+    try:
+        workspace.take_hand_edit(task, draft.name)
+    except OSError:  # on a disk that takes nothing now, the text can be read all the same
+        return
+
+
+@click.command()
+@click.argument("address", metavar="TASK@DRAFT[:REVISION]")
+@in_workspace
+def restore_command(workspace: Workspace, address: str) -> None:
+    """Put an earlier version of a text back as a new one; or take a dropped draft up again."""
+    if (dropped := _dropped(workspace, address)) is not None:
+        task, name = dropped
+        workspace.tasks.take_up(task.id, name)
+        workspace.take_hand_edit(task, name, restore=True)
+        click.echo(f"{task.address(name)} is a draft again.")
+        return
+    task, draft, number = workspace.tasks.resolve_revision(address)
+    if number is None:
+        raise Invalid(
+            f"Say which version to put back, as in {task.address(draft.name)}:3; "
+            f"see them with: smartwriter log {task.id}"
+        )
+    revision = put_back(workspace, version(workspace, address))
+    click.echo(f"{task.address(draft.name)}:{revision.number} has the text of :{number} again.")
+
+
+def _dropped(workspace: Workspace, address: str) -> tuple[Task, str] | None:
+    title, at, name = address.rpartition("@")
+    if not at:
+        return None
+    for task in workspace.tasks.all():
+        if task.id == title and name in task.drafts:
+            return (task, name) if task.drafts[name].dropped else None
+    try:
+        task = workspace.tasks.find(title)
+    except LookupError:
+        return None
+    return (task, name) if name in task.drafts and task.drafts[name].dropped else None
+
+
+@click.command()
+@click.argument("address", metavar="TASK[@DRAFT]")
+@click.option("--to", type=click.IntRange(0), required=True, help="The last turn to keep; 0 for none.")
+@click.option("--name", help="Of the new draft; by default draft-2, draft-3, …")
+@in_workspace
+def rewind_command(workspace: Workspace, address: str, to: int, name: str | None) -> None:
+    """Go back to a turn, text and conversation; what came after it stays in its own draft."""
+    from smartwriter.fork import rewind
+
+    task, draft = workspace.tasks.resolve(address)
+    rewound = anyio.run(rewind, workspace, task, draft, to, name)
+    click.echo(
+        f"{task.address(rewound.name)} is the current draft now, at turn {to}; "
+        f"all of {task.address(draft.name)} is still there."
+    )
+
+
+@click.command()
+@click.argument("address", metavar="TASK[@DRAFT]")
+@click.option("--turn", type=click.IntRange(1), help="By default the last one.")
+@in_workspace
+def take_command(workspace: Workspace, address: str, turn: int | None) -> None:
+    """Make an answer of the model the draft's text."""
+    task, draft = workspace.tasks.resolve(address)
+    revision = take_answer(workspace, task, draft, turn)
+    assert revision.source is not None
+    click.echo(
+        f"The answer of turn {revision.source.turn} is the text of "
+        f"{task.address(draft.name)} now (revision {revision.number})."
+    )
+
+
+@click.command()
+@click.argument("address", metavar="TASK[@DRAFT][:REVISION]")
+@as_json
+@in_workspace
+def blame_command(workspace: Workspace, address: str, json_: bool) -> None:
+    """Say of each paragraph who wrote it, in which turn, and with which memory files."""
+    found = version(workspace, address)
+    if not found.text:
+        raise Invalid(f"{found.task.address(found.draft.name)} has no text yet.")
+    history = _Histories(workspace)
+    paragraphs = provenance(history.revisions, found.task.id, found.draft.name, found.number)
+    if json_:
+        print_json([_provenance_fields(history, one) for one in paragraphs])
+        return
+    for number, one in enumerate(paragraphs, 1):
+        click.echo(f"{number:>3}  {_short(one.text, _PARAGRAPH_CHARACTERS)}")
+        click.secho(f"     {_mark(one.origin)}", dim=True)
+        if one.changed != one.origin:
+            click.secho(f"     changed by {_mark(one.changed)}", dim=True)
+        if memory := history.memory(one.changed):
+            files = ", ".join(f"{name} {sha256[:8]}" for name, sha256 in memory.items())
+            click.secho(f"     with {files}", dim=True)
+
+
+class _Histories:
+    """Revisions and turns, by task and draft."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._tasks = {task.id: task for task in workspace.tasks.all()}
+
+    def revisions(self, task: str, draft: str) -> Sequence[Revision]:
+        known = self._tasks.get(task)
+        return self._workspace.text(known, draft).revisions() if known else []
+
+    def memory(self, mark: Mark) -> dict[str, str]:
+        """The memory files that a mark's turn had, and their sha256; none for the writer's own."""
+        task = self._tasks.get(mark.task)
+        if task is None or mark.author != "model":
+            return {}
+        turns = self._workspace.tasks.turns(task, mark.draft)
+        return next((dict(turn.memory) for turn in turns if turn.number == mark.turn), {})
+
+
+def _mark(mark: Mark) -> str:
+    return f"{mark.author}, turn {mark.turn}, {mark.task}@{mark.draft}:{mark.revision}"
+
+
+def _provenance_fields(history: _Histories, one: Provenance) -> dict[str, Any]:
+    return {
+        "text": one.text,
+        "origin": dataclasses.asdict(one.origin),
+        "changed": dataclasses.asdict(one.changed),
+        "memory": history.memory(one.changed),
+    }
+
+
+def _short(text: str, characters: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= characters else line[: characters - 1] + "…"

@@ -1,0 +1,86 @@
+"""Changing passages of a text exactly, and saying why one could not be changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rapidfuzz import fuzz
+
+from smartwriter.errors import Invalid
+from smartwriter.words import front_matter, paragraphs
+
+_MOST_COMPARED = 2000  # characters of a passage that is looked for
+_LEAST_ALIKE = 50.0  # percent, to be worth showing
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A passage as it stands, and what it becomes."""
+
+    old: str
+    new: str
+
+
+def edited(text: str, edits: Sequence[Edit]) -> str:
+    """A text after all edits, each of them on what the one before made.
+
+    :raises Invalid: unless each passage stands there exactly once at its time; nothing is changed.
+    """
+    if not edits:
+        raise Invalid("There is nothing to replace: edits is empty.")
+    line_end = line_end_of(text)
+    for number, edit in enumerate(edits, 1):
+        old, new = with_line_ends(edit.old, line_end), with_line_ends(edit.new, line_end)
+        count = len(re.findall(f"(?={re.escape(old)})", text)) if old else 0  # overlapping ones too
+        if count != 1:
+            which = f" of edit {number}" if len(edits) > 1 else ""
+            raise Invalid(_why_not(text, old, count, which))
+        text = text.replace(old, new)
+    return text
+
+
+def in_the_manner_of(before: str, after: str) -> str:
+    """A new text with what belongs to the writer in the one before: front matter and line ends."""
+    after = with_line_ends(after, line_end_of(before))
+    own = before[: front_matter(before)]
+    return after if not own or front_matter(after) else own + after
+
+
+def line_end_of(text: str) -> str:
+    """``\\r\\n`` where all lines end so, else ``\\n``."""
+    ends = text.count("\r\n")
+    return "\r\n" if ends and ends == text.count("\n") else "\n"
+
+
+def nearest(text: str, passage: str) -> str | None:
+    """What is most like a passage in a text; None when nothing is much like it."""
+    wanted = passage[:_MOST_COMPARED]
+    found: tuple[float, str] = (_LEAST_ALIKE, "")
+    for paragraph in paragraphs(text):
+        found = max(found, (fuzz.partial_ratio(wanted, paragraph, score_cutoff=found[0]), paragraph))
+    _, paragraph = found
+    if not paragraph:
+        return None
+    if len(paragraph) <= 2 * len(wanted):
+        return paragraph
+    place = fuzz.partial_ratio_alignment(wanted, paragraph)
+    return paragraph[place.dest_start : place.dest_end] if place else paragraph
+
+
+def with_line_ends(text: str, line_end: str) -> str:
+    return re.sub("\r?\n", line_end, text) if line_end == "\r\n" else text
+
+
+def _why_not(text: str, old: str, count: int, which: str) -> str:
+    if not old:
+        return f"The passage to replace{which} is empty; nothing was changed."
+    said = (
+        f"The passage{which} stands {count} times in the draft; it must stand there exactly once. "
+        "Nothing was changed."
+    )
+    if count:
+        return said + " Take more of the text around it."
+    alike = nearest(text, old)
+    return said + (f" The nearest to it there is:\n\n{alike}" if alike else "")

@@ -1,0 +1,80 @@
+"""Where each paragraph of a text comes from: who first wrote it, and who last changed it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from smartwriter.comparison import matches
+from smartwriter.tasks import Author, Revision
+from smartwriter.words import paragraphs
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One revision, as the maker of a paragraph."""
+
+    task: str
+    draft: str
+    revision: int
+    author: Author
+    turn: int
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Of one paragraph."""
+
+    text: str
+    origin: Mark
+    """Who wrote it first. A paragraph that was moved or slightly edited is still the same one."""
+    changed: Mark
+    """Who last changed it; the origin itself where nobody did."""
+
+
+RevisionsOf = Callable[[str, str], Sequence[Revision]]
+"""The revisions of a draft, by the task's id and the draft's name."""
+
+
+def provenance(revisions_of: RevisionsOf, task: str, draft: str, number: int) -> list[Provenance]:
+    """Of each paragraph of a revision, in order; through forks and picks back to where it was written."""
+    return _History(revisions_of).after(task, draft, number)
+
+
+class _History:
+    def __init__(self, revisions_of: RevisionsOf) -> None:
+        self._revisions_of = revisions_of
+        self._known: dict[tuple[str, str], dict[int, list[Provenance]]] = {}
+
+    def after(self, task: str, draft: str, number: int) -> list[Provenance]:
+        key = (task, draft)
+        if key not in self._known:
+            self._known[key] = {}  # filled as it grows: sources are always earlier ones
+            self._follow(task, draft, self._known[key])
+        found = [known for known in self._known[key] if known <= number]
+        return self._known[key][max(found)] if found else []
+
+    def _follow(self, task: str, draft: str, states: dict[int, list[Provenance]]) -> None:
+        state: list[Provenance] = []
+        for revision in self._revisions_of(task, draft):
+            if not revision.aside:
+                state = states[revision.number] = self._next(state, revision, task, draft)
+
+    def _next(self, state: list[Provenance], revision: Revision, task: str, draft: str) -> list[Provenance]:
+        source, turn, known = revision.source, revision.turn, state
+        if source is not None and source.turn is not None:
+            turn = source.turn
+        elif source is not None and source.revision is not None:
+            known = state + self.after(source.task, source.draft, source.revision)
+        mark = Mark(task, draft, revision.number, revision.author, turn)
+        texts = paragraphs(revision.text)
+        return [
+            _continued(text, None if match is None else known[match], mark)
+            for text, match in zip(texts, matches([one.text for one in known], texts), strict=True)
+        ]
+
+
+def _continued(text: str, before: Provenance | None, mark: Mark) -> Provenance:
+    if before is None:
+        return Provenance(text, mark, mark)
+    return before if before.text == text else Provenance(text, before.origin, mark)

@@ -1,0 +1,195 @@
+"""What a writer does to a draft's text by command: put a version back, take an answer, bring parts home.
+
+Each makes a new revision under the draft's lease; nothing is rewound or lost, and the model is told
+with its next prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from smartwriter.comparison import matches
+from smartwriter.drafts import current_number, text_of
+from smartwriter.errors import Invalid, ParagraphNotFound, TurnNotFound
+from smartwriter.passages import line_end_of, with_line_ends
+from smartwriter.tasks import Draft, Revision, Source, Task
+from smartwriter.transcript import answer_to
+from smartwriter.words import paragraphs, spans
+from smartwriter.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Version:
+    """One version of a draft's text."""
+
+    task: Task
+    draft: Draft
+    number: int
+    """Of the revision; 0 for a draft that has none yet."""
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.task.address(self.draft.name)}:{self.number}"
+
+    @property
+    def source(self) -> Source:
+        return Source(task=self.task.id, draft=self.draft.name, revision=self.number)
+
+
+def version(workspace: Workspace, address: str) -> Version:
+    """The version that ``TASK[@DRAFT][:REVISION]`` names; without a revision the text as it is now.
+
+    What the writer has changed in the file is recorded first. Blocking.
+    :raises TaskNotFound, DraftNotFound, RevisionNotFound, Invalid:
+    """
+    task, draft, number = workspace.tasks.resolve_revision(address)
+    text = workspace.text(task, draft.name)
+    if number is not None:
+        return Version(task, draft, number, text.revision(number).text)
+    workspace.take_hand_edit(task, draft.name)
+    revisions = text.revisions()
+    return Version(task, draft, current_number(revisions), text_of(revisions))
+
+
+def put_back(workspace: Workspace, earlier: Version) -> Revision:
+    """Make an earlier version the draft's text again. :raises DraftBusy:"""
+    return _write(workspace, earlier.task, earlier.draft, earlier.text, earlier.source)
+
+
+def take_answer(workspace: Workspace, task: Task, draft: Draft, turn: int | None = None) -> Revision:
+    """Make what the model answered in a turn the draft's text.
+
+    :param turn: None: the last one. :raises TurnNotFound, Invalid, DraftBusy:
+    """
+    turns = workspace.tasks.turns(task, draft.name)
+    found = [number for number, one in enumerate(turns) if turn in (None, one.number)]
+    if not found:
+        raise TurnNotFound(task.address(draft.name), turn or 1, len(turns))
+    wanted, later = turns[found[-1]], {one.uuid for one in turns[found[-1] + 1 :]}
+    try:
+        entries = workspace.transcript(task, draft).read().entries
+    except FileNotFoundError:
+        entries = []
+    answer = answer_to(entries, wanted.uuid, later, whole=False) or wanted.partial
+    if not answer.strip():
+        raise Invalid(f"Turn {wanted.number} of {task.address(draft.name)} has no answer to take.")
+    source = Source(task=task.id, draft=draft.name, turn=wanted.number)
+    return _write(workspace, task, draft, answer.strip() + "\n", source)
+
+
+@dataclass(frozen=True)
+class Picked:
+    revision: Revision | None
+    """None: all of it was there already."""
+    placed: tuple[str, ...]
+    """One sentence for each paragraph."""
+
+
+def pick(
+    workspace: Workspace,
+    origin: Version,
+    task: Task,
+    draft: Draft,
+    numbers: Sequence[int],
+    after: int | None = None,
+) -> Picked:
+    """Bring paragraphs of one text into another draft.
+
+    A paragraph takes the place of the one that it is a version of; one that is new goes behind the
+    one that it follows in its own text.
+
+    :param numbers: of the paragraphs, from 1.
+    :param after: the paragraph of the draft behind which they go; 0 for its beginning.
+    :raises ParagraphNotFound, Invalid, DraftBusy:
+    """
+    here = version(workspace, task.address(draft.name))
+    text, placed = _placed(origin, here, sorted(set(numbers)), after)
+    if text == here.text:
+        return Picked(None, placed)
+    return Picked(_write(workspace, task, draft, text, origin.source, numbers), placed)
+
+
+def _write(
+    workspace: Workspace, task: Task, draft: Draft, text: str, source: Source, numbers: Sequence[int] = ()
+) -> Revision:
+    with workspace.lease(task, draft.name):
+        return workspace.text(task, draft.name).write(
+            text,
+            author="writer" if source.turn is None else "model",
+            turn=workspace.next_turn(task, draft.name),
+            source=source,
+            paragraphs=numbers,
+        )
+
+
+# Placing paragraphs ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Place:
+    start: int
+    end: int
+    new: str
+
+
+def _placed(
+    origin: Version, here: Version, numbers: Sequence[int], after: int | None
+) -> tuple[str, tuple[str, ...]]:
+    theirs, ours = paragraphs(origin.text), paragraphs(here.text)
+    if not numbers:
+        raise Invalid("Name the paragraphs to pick.")
+    for number in numbers:
+        if not 1 <= number <= len(theirs):
+            raise ParagraphNotFound(str(origin), number, len(theirs))
+    if after is not None and not 0 <= after <= len(ours):
+        raise ParagraphNotFound(str(here), after, len(ours))
+    line_end = line_end_of(here.text)
+    where = spans(here.text)
+    versions = matches(ours, theirs) if after is None else [None] * len(theirs)
+    places, said = [], []
+    for number in numbers:
+        paragraph = with_line_ends(theirs[number - 1], line_end)
+        match = versions[number - 1]
+        if match is not None and ours[match] == paragraph:
+            said.append(f"Paragraph {number} is there already, as paragraph {match + 1}.")
+        elif match is not None:
+            said.append(f"Paragraph {number} took the place of paragraph {match + 1}.")
+            places.append(_Place(*where[match], paragraph))
+        else:
+            behind = _behind(versions, number - 1) if after is None else after
+            said.append(f"Paragraph {number} went in {_in_words(behind)}.")
+            places.append(_insertion(where, behind, paragraph, line_end * 2, len(here.text)))
+    return _with_places(here.text, places), tuple(said)
+
+
+def _behind(versions: Sequence[int | None], index: int) -> int:
+    """How many of our paragraphs come before one of theirs that has no version among ours."""
+    for before in reversed(versions[:index]):
+        if before is not None:
+            return before + 1
+    return 0 if any(match is not None for match in versions[index:]) else -1
+
+
+def _in_words(behind: int) -> str:
+    return {-1: "at the end", 0: "at the beginning"}.get(behind, f"behind paragraph {behind}")
+
+
+def _insertion(
+    where: Sequence[tuple[int, int]], behind: int, paragraph: str, between: str, length: int
+) -> _Place:
+    if not where:
+        return _Place(length, length, paragraph + between[: len(between) // 2])
+    if behind == 0:
+        start = where[0][0]
+        return _Place(start, start, paragraph + between)
+    end = where[behind - 1 if behind > 0 else -1][1]
+    return _Place(end, end, between + paragraph)
+
+
+def _with_places(text: str, places: Sequence[_Place]) -> str:
+    parts, position = [], 0
+    for place in sorted(places, key=lambda place: (place.start, place.end)):
+        parts += [text[position : place.start], place.new]
+        position = place.end
+    return "".join([*parts, text[position:]])

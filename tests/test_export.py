@@ -1,0 +1,708 @@
+"""Texts and histories as files for others."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import os
+import re
+import sys
+import zipfile
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pypandoc  # type: ignore[import-untyped]
+import pytest
+from click.testing import CliRunner, Result
+
+import smartwriter.export as exporting
+import smartwriter.journal as journal
+from smartwriter.cli.exporting import export_command
+from smartwriter.comparison import compare
+from smartwriter.errors import Invalid, SessionMissing, SmartWriterError
+from smartwriter.export import Document, direction_of, export, guessed_language
+from smartwriter.history import History, Step, export_history, history_markdown, history_of, history_page
+from smartwriter.tasks import MAIN, Task, Turn, TurnState, Usage
+from smartwriter.workspace import Workspace
+
+CONVERTED = (".html", ".docx", ".epub", ".txt")
+PACKED = {".docx": "word/document.xml", ".epub": "EPUB/text/ch001.xhtml"}
+
+MIXED = """\
+# The Ferry 渡口
+
+It cost $5, or *five* dollars; he’d say “no”.
+
+清晨的渡口还没有
+人，只有雾。
+
+שלום עולם, דנה!
+
+مرحبا بالعالم
+
+Family: 👩‍👩‍👧‍👦 and 👍🏽, flag 🏳️‍🌈, cafe\u0301, ก็, \u1100\u1161\u11a8, \ufa19 and \u795e.
+"""
+EXPECTED = [
+    "The Ferry 渡口",
+    "It cost $5, or five dollars; he’d say “no”.",
+    "清晨的渡口还没有人，只有雾。",
+    "שלום עולם, דנה!",
+    "مرحبا بالعالم",
+    "Family: 👩‍👩‍👧‍👦 and 👍🏽, flag 🏳️‍🌈, cafe\u0301, ก็, \u1100\u1161\u11a8, \ufa19 and \u795e.",
+]
+
+
+class _Words(html.parser.HTMLParser):
+    """The text of a page, as a browser shows it, and its elements."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.words = ""
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+    def tags(self) -> set[str]:
+        return {tag for tag, _ in self.elements}
+
+
+def raw(path: Path) -> str:
+    """What is in a file; of a packed one, in all its parts."""
+    if path.suffix not in PACKED:
+        return path.read_bytes().decode()
+    with zipfile.ZipFile(path) as packed:
+        assert packed.testzip() is None
+        parts = {name: packed.read(name).decode() for name in packed.namelist()}
+    for name, part in parts.items():
+        if name.endswith(("ml", ".rels", ".opf", ".ncx")):
+            ElementTree.fromstring(part.encode())  # a reader refuses what is not well-formed
+    return "\n".join(parts.values())
+
+
+def words(path: Path) -> str:
+    """The text that a reader sees, paragraphs by lines."""
+    if path.suffix == ".html":
+        return _Words(raw(path).partition("</style>")[2]).words
+    if path.suffix not in PACKED:
+        return raw(path)
+    with zipfile.ZipFile(path) as packed:
+        tree = ElementTree.fromstring(packed.read(PACKED[path.suffix]))
+    paragraphs = [node for node in tree.iter() if re.search(r"}(p|h\d|pre|li|td)$", node.tag)]
+    return "\n".join("".join(node.itertext()) for node in paragraphs)
+
+
+def exported(tmp_path: Path, ending: str, text: str, **more: Any) -> Path:
+    path = tmp_path / f"out{ending}"
+    export(Document(**{"title": "A task", "text": text, **more}), path)
+    assert [found.name for found in tmp_path.glob("*out*")] == [path.name]
+    return path
+
+
+# What is in a text -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", CONVERTED)
+def test_every_script_comes_through(tmp_path: Path, ending: str) -> None:
+    """Chinese, English, right-to-left, joined emoji and combining marks are in every format."""
+    found = words(exported(tmp_path, ending, MIXED))
+    for line in EXPECTED:
+        assert line in found
+
+
+@pytest.mark.parametrize("text", [MIXED, "a\r\nb\r\n", "\ufeffx", "no line end", "", "\ud83d \0 \x1b"])
+def test_markdown_is_the_text_as_it_is(tmp_path: Path, text: str) -> None:
+    """Not a byte of a text changes in a .md file."""
+    path = exported(tmp_path, ".md", text)
+    assert path.read_bytes() == text.encode("utf-8", "surrogatepass")
+
+
+@pytest.mark.parametrize("text", ["---\ntitle: 雾\n---\n渡口\n", "half \ud83d"])
+def test_json_has_everything(tmp_path: Path, text: str) -> None:
+    """A .json file has the title, the whole text and what else was given, also with half an emoji."""
+    path = exported(tmp_path, ".json", text, extra={"counts": {"words": 3}})
+    found = json.loads(path.read_bytes())
+    title = "雾" if "雾" in text else "A task"
+    assert found == {"title": title, "text": text, "extra": {"counts": {"words": 3}}}
+
+
+@pytest.mark.parametrize("ending", CONVERTED)
+@pytest.mark.parametrize(
+    "text", ["half \ud83d here\n", "nul \0 here\n", "bell \x07 here\n", "end \uffff here\n"]
+)
+def test_what_no_format_can_hold_is_replaced(tmp_path: Path, ending: str, text: str) -> None:
+    """Half an emoji, NUL and control characters become U+FFFD, also in the title."""
+    found = exported(tmp_path, ending, text, title=f"T{text.split()[1]}T")
+    assert re.search("[a-z]+ \ufffd here", words(found))
+    assert "T\ufffdT" in raw(found)
+
+
+@pytest.mark.parametrize("ending", CONVERTED)
+def test_any_line_ends(tmp_path: Path, ending: str) -> None:
+    """CRLF and CR end lines and paragraphs as LF does, and a byte order mark is no character."""
+    found = words(exported(tmp_path, ending, "\ufeff# Head\r\n\r\none\r\n\r\ntwo\r\rthree\r\n"))
+    assert "\ufeff" not in found and "#" not in found
+    assert re.search(r"one\s+two\s+three", found)
+
+
+def test_a_text_of_a_megabyte(tmp_path: Path) -> None:
+    """The longest text that a draft can have is converted whole."""
+    text = ("雾 and fog, *both* of them. " * 100 + "\n\n") * 340
+    assert 900_000 < len(text.encode()) < 1 << 20
+    assert words(exported(tmp_path, ".docx", text)).count("雾 and fog, both of them.") == 34_000
+
+
+@pytest.mark.parametrize("ending", CONVERTED)
+@pytest.mark.parametrize("text", ["", "\n\n", "---\n", "<!-- nothing -->"])
+def test_a_text_without_words(tmp_path: Path, ending: str, text: str) -> None:
+    """An empty text makes a file with the title."""
+    path = exported(tmp_path, ending, text)
+    assert "A task" in raw(path)
+
+
+def test_what_is_nested_too_deep(tmp_path: Path) -> None:
+    """A text that would keep the converter busy for minutes is refused at once, in a sentence."""
+    for text in (">" * 20_000 + " x", "- " * 9_000 + "x"):
+        with pytest.raises(Invalid, match="nested too deep"):
+            exported(tmp_path, ".docx", text)
+    deep = "\n".join("  " * level + "- x" for level in range(400))
+    with pytest.raises(Invalid, match="nested too deep"):
+        exported(tmp_path, ".docx", deep)
+    assert list(tmp_path.glob("*out*")) == []
+
+
+# Titles and front matter ------------------------------------------------------------------------
+
+
+FRONT = """\
+---
+title: "雾: the *fog*"
+author: [Ana, 李雷]
+date: 2026-03-01
+lang: pt_BR
+css: /etc/passwd
+header-includes: <script>alert(1)</script>
+cover-image: /etc/passwd
+---
+
+Text.
+"""
+
+
+@pytest.mark.parametrize("ending", CONVERTED)
+def test_front_matter_is_metadata(tmp_path: Path, ending: str) -> None:
+    """Title, authors, date and language of the front matter win, as words; nothing else is taken."""
+    path = exported(tmp_path, ending, FRONT, language="de")
+    found = raw(path)
+    for words_ in ("雾: the *fog*", "Ana", "李雷", "2026-03-01" if ending != ".docx" else ""):
+        assert words_ in found
+    assert "pt-BR" in found or ending == ".txt"
+    for hidden in ("passwd", "alert", "A task", "root:", "lang: pt"):
+        assert hidden not in found
+
+
+def test_what_only_looks_like_front_matter_is_text(tmp_path: Path) -> None:
+    """A rule across the page, and a block that is not YAML, stay in the text."""
+    assert "one" in words(exported(tmp_path, ".txt", "---\n\none\n\n---\n\ntwo\n"))
+    assert "a: [b" in words(exported(tmp_path, ".txt", "---\na: [b\n---\n\ntwo\n"))
+    assert "just words" in words(exported(tmp_path, ".txt", "---\njust words\n---\n\ntwo\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# 渡口\n\nText.", "渡口\n\nText.\n"),
+        ("# A task\n\n# Two\n", "A task\n\nTwo\n"),
+        ("# One\n\n# Two\n", "A task\n\nOne\n\nTwo\n"),
+        ("Text.", "A task\n\nText.\n"),
+        ("---\ntitle: T\nauthor: A\n---\n# One\n", "T\n\nA\n\nOne\n"),
+        ("---\ntitle: One\n---\n# One\n\nx", "One\n\nx\n"),
+        ("---\ntitle: One\n---\n# *One*\n\nx", "One\n\nx\n"),
+    ],
+)
+def test_the_title_stands_there_once(tmp_path: Path, text: str, expected: str) -> None:
+    """A single first heading is the title; one that says the same as the title is not repeated."""
+    assert exported(tmp_path, ".txt", text).read_text() == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("清晨的渡口 early in the morning.", "zh"),
+        ("他说“ありがとう”，然后走进了清晨的大雾里，再也没有回头看一眼。", "zh"),
+        ("朝の渡し場にはまだ誰もいない。", "ja"),
+        ("아침의 나루터에는 아무도 없다", "ko"),
+        ("مرحبا بالعالم", "ar"),
+        ("שלום עולם", "he"),
+        ("The word 雾 means fog.", "en"),
+        ("Утро у переправы", "en"),
+        ("12 — 👍🏽", "en"),
+        ("", "en"),
+    ],
+)
+def test_the_language_is_guessed(text: str, language: str) -> None:
+    """The script that most of a text is in says its language."""
+    assert guessed_language(text) == language
+    assert direction_of(language) == ("rtl" if language in ("ar", "he") else "ltr")
+
+
+def test_right_to_left_in_word(tmp_path: Path) -> None:
+    """In a left-to-right .docx a right-to-left paragraph is marked as one, and the other way round."""
+    w = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+
+    def marked(text: str) -> dict[str, bool]:
+        with zipfile.ZipFile(exported(tmp_path, ".docx", text)) as packed:
+            tree = ElementTree.fromstring(packed.read("word/document.xml"))
+        paragraphs = ["".join(node.itertext()) for node in tree.iter(f"{w}p")]
+        marks = [node.find(f"{w}pPr/{w}bidi") is not None for node in tree.iter(f"{w}p")]
+        return dict(zip(paragraphs, marks, strict=True))
+
+    english = marked("One.\n\n## שלום\n\nשלום 3 עולם\n\n- مرحبا\n\nTwo words and more.\n")
+    assert english["One."] is english["Two words and more."] is False
+    assert english["שלום"] is english["שלום 3 עולם"] is english["مرحبا"] is True
+    arabic = marked("مرحبا بالعالم مرحبا\n\nOne.\n\n123\n")
+    assert (arabic["مرحبا بالعالم مرحبا"], arabic["One."], arabic["123"]) == (True, False, True)
+
+
+def test_right_to_left_on_pages(tmp_path: Path) -> None:
+    """A page in Arabic says so, a book also says where its pages turn, and each paragraph its direction."""
+    text = "## مرحبا\n\nمرحبا بالعالم مرحبا\n\nOne.\n"
+    page = _Words(exported(tmp_path, ".html", text).read_text())
+    assert ("html", {"lang": "ar", "dir": "rtl"}) in page.elements
+    assert ("div", {"dir": "ltr"}) in page.elements
+    (tmp_path / "out.html").unlink()
+    book = raw(exported(tmp_path, ".epub", text))
+    assert '<spine toc="ncx" page-progression-direction="rtl">' in book
+    assert re.search(r'<h2 dir="rtl"[^>]*>مرحبا</h2>', book)
+    assert re.search(r'<div dir="rtl">\s*<p>مرحبا بالعالم مرحبا</p>', book)
+
+
+# Hostile texts ---------------------------------------------------------------------------------
+
+
+SECRET = "the contents of a file nearby"
+HOSTILE = """\
+# Plain
+
+![](/etc/passwd) ![](file:///etc/passwd) ![seen](http://127.0.0.1:9/x.png) ![](secret.txt)
+![](//127.0.0.1/x) [a](javascript:alert(1)) [b](file:///etc/passwd) [c](\\\\server\\share)
+[d](<java\tscript:alert(1)>) [e](data:text/html,x) <javascript:alert(1)> [fine](https://example.org/a)
+
+<script>alert(1)</script>
+
+<img src=x onerror=alert(1)> text <b onclick="alert(1)">bold</b> <!-- a note to myself --> after
+
+<iframe src="file:///etc/passwd"></iframe>
+
+<!-- a comment -->
+
+```{=openxml}
+<w:p><w:r><w:instrText>INCLUDETEXT "/etc/passwd"</w:instrText></w:r></w:p>
+```
+
+`<w:br/>`{=openxml} `<i>`{=html}
+
+```{=html}
+<script>alert(2)</script>
+```
+
+{{#include secret.txt}} {{< include secret.txt >}} !include secret.txt \\input{secret.txt}
+
+.. include:: secret.txt
+
+```{.python include="secret.txt" onclick="alert(1)" style="background:url(http://127.0.0.1:9)"}
+```
+
+## Head {#x onclick="alert(1)" style="background:url(http://127.0.0.1:9)"}
+
+::: {style="background:url(http://127.0.0.1:9)"}
+box
+:::
+
+[span]{onclick="alert(1)"} \\(\\include{secret.txt}\\) $$\\input{/etc/passwd}$$
+"""
+
+
+@pytest.mark.parametrize("ending", CONVERTED)
+def test_a_hostile_text_is_only_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+    """Images, links, raw code, attributes and includes read no file, fetch nothing and run nothing."""
+    (tmp_path / "secret.txt").write_text(SECRET)
+    monkeypatch.chdir(tmp_path)
+    path = exported(tmp_path, ending, HOSTILE)
+    found = raw(path)
+    assert SECRET not in found and "root:" not in found
+    assert "alert(1)" in words(path) and "INCLUDETEXT" in words(path) and "seen" in words(path)
+    assert "note to myself" not in found and "a comment" not in found
+    if ending == ".docx":
+        assert "<w:instrText>" not in found and "<w:drawing>" not in found
+    for target in re.findall(r'(?:href|Target|src)="([^"]*)"', found if ending != ".txt" else ""):
+        assert re.match(r"https://example|http://127.0.0.1:9/x.png$|[\w./-]*(#[\w-]+)?$", target), target
+    if ending == ".html":
+        assert not _Words(found).tags() & {"script", "img", "iframe", "b", "i", "link", "object"}
+    if ending == ".epub":
+        assert "<script" not in found and "<img" not in found and "<iframe" not in found
+    assert not re.search(r"<[a-z][^<>]*\s(on\w+|style|src)=", found.partition("</style>")[2])
+    if ending in PACKED:
+        with zipfile.ZipFile(path) as packed:
+            assert not [name for name in packed.namelist() if "media" in name or "passwd" in name]
+
+
+def test_pages_load_nothing(tmp_path: Path) -> None:
+    """A page has its style inside, and says to the browser that nothing may be loaded or run."""
+    page = exported(tmp_path, ".html", MIXED).read_text()
+    assert 'http-equiv="Content-Security-Policy" content="default-src \'none\';' in page
+    assert "url(" not in page and "@import" not in page
+
+
+# Where it is written ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["out.pdf", "out", ".md", "out.doc"])
+def test_an_unknown_ending(tmp_path: Path, name: str) -> None:
+    """An ending that means no format is refused with those that do."""
+    with pytest.raises(Invalid, match=r"\.md, \.html, \.docx, \.epub, \.txt or \.json"):
+        export(Document("T", "x"), tmp_path / name)
+    assert not (tmp_path / name).exists()
+
+
+def test_a_place_where_no_file_can_be(tmp_path: Path) -> None:
+    """A folder, and a file in a folder that is not there, are refused in a sentence."""
+    (tmp_path / "folder.md").mkdir()
+    with pytest.raises(Invalid, match=r"folder\.md is a folder; name a file\.$"):
+        export(Document("T", "x"), tmp_path / "folder.md")
+    with pytest.raises(Invalid, match=r"There is no folder .*missing to write out\.md in\.$"):
+        export(Document("T", "x"), tmp_path / "missing" / "out.md")
+    assert not (tmp_path / "missing").exists()
+
+
+def test_a_disk_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the file cannot be written, the error names it and not a temporary one."""
+
+    def refuse(error: OSError) -> Callable[..., None]:
+        def write(*_: object) -> None:
+            raise error
+
+        return write
+
+    monkeypatch.setattr(journal, "write_document", refuse(PermissionError(13, "Permission denied", "x.tmp")))
+    with pytest.raises(Invalid, match=r"out\.md cannot be written: its folder does not allow it\.$"):
+        export(Document("T", "x"), tmp_path / "out.md")
+    monkeypatch.setattr(journal, "write_document", refuse(OSError(28, "No space left on device")))
+    with pytest.raises(OSError, match=r"No space left on device: '.*out\.md'$"):
+        export(Document("T", "x"), tmp_path / "out.md")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder(tmp_path: Path) -> None:
+    """A folder that may not be written in is named in a sentence."""
+    (tmp_path / "locked").mkdir(mode=0o500)
+    with pytest.raises(Invalid, match="its folder does not allow it"):
+        export(Document("T", "x"), tmp_path / "locked" / "out.md")
+
+
+def test_an_older_file_is_replaced(tmp_path: Path) -> None:
+    """An export to a file that is there already replaces it as a whole."""
+    for text in ("old and longer text\n", "new\n"):
+        assert exported(tmp_path, ".md", text).read_text() == text
+
+
+@pytest.mark.parametrize("missing", ["module", "program"])
+def test_without_a_converter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+    """Without pypandoc or pandoc it says what to install, writes nothing, and .md still works."""
+    pypandoc.clean_pandocpath_cache()
+    monkeypatch.setenv("PYPANDOC_PANDOC", str(tmp_path / "nowhere"))
+    if missing == "module":
+        monkeypatch.setitem(sys.modules, "pypandoc", None)
+    for ending in CONVERTED:
+        (tmp_path / f"out{ending}").write_text("old")
+        with pytest.raises(Invalid, match=r'pip install "smartwriter\[export\]".*pip install pypandoc'):
+            export(Document("T", "x"), tmp_path / f"out{ending}")
+        assert (tmp_path / f"out{ending}").read_text() == "old"
+        (tmp_path / f"out{ending}").unlink()
+    assert exported(tmp_path, ".md", "x").read_text() == "x"
+    pypandoc.clean_pandocpath_cache()
+
+
+@pytest.mark.parametrize(
+    ("does", "says"),
+    [
+        ("echo 'No such thing.' >&2; echo half; exit 3", r"could not convert the text: No such thing\.$"),
+        ("exit 251", r"too intricate to be converted in memory"),
+        ("kill -9 $$", r"could not convert the text: it ended with -9\.$"),
+        ("exec sleep 60", r"stopped after 0 s without a result"),
+        (None, r"could not be started: Permission denied\.$"),
+    ],
+)
+def test_a_failed_conversion_keeps_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str | None, says: str
+) -> None:
+    """A converter that fails, dies, hangs or does not start leaves the file and no other one."""
+    program = tmp_path / "pandoc"
+    program.write_text(f"#!/bin/sh\n{does}\n")
+    program.chmod(0o755 if does else 0o644)
+    monkeypatch.setattr(pypandoc, "get_pandoc_path", lambda: str(program))
+    monkeypatch.setattr(exporting, "CONVERSION_TIMEOUT_S", 0.3)
+    (tmp_path / "out.docx").write_bytes(b"old")
+    with pytest.raises(Invalid, match=says):
+        export(Document("T", "x"), tmp_path / "out.docx")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.glob("*out*")] == [("out.docx", b"old")]
+
+
+def test_books_have_an_identity_and_a_time(tmp_path: Path) -> None:
+    """Another article is another book, the same one is the same again, and none is of 1970."""
+
+    def identifier(path: Path) -> str:
+        found = re.search(r"<dc:identifier[^>]*>(urn:uuid:[0-9a-f-]{36})<", raw(path))
+        assert found is not None and "1970" not in raw(path)
+        return found[1]
+
+    one = identifier(exported(tmp_path, ".epub", "x", identity="a@main"))
+    assert identifier(exported(tmp_path, ".epub", "x, revised", identity="a@main")) == one
+    assert identifier(exported(tmp_path, ".epub", "x", identity="b@main")) != one
+    with zipfile.ZipFile(tmp_path / "out.epub") as book:
+        first = book.infolist()[0]
+        assert (first.filename, first.compress_type) == ("mimetype", zipfile.ZIP_STORED)
+    (tmp_path / "out.epub").unlink()
+    assert "1970" not in raw(exported(tmp_path, ".docx", "x"))
+
+
+# Histories -------------------------------------------------------------------------------------
+
+WHEN = datetime(2026, 3, 1, 9, 30, tzinfo=timezone.utc)
+EVIL = "</style><script>alert(1)</script> <img src=x onerror=alert(1)> ![](http://127.0.0.1:9/x) & \ud83d"
+
+
+def evil_history() -> History:
+    return History(
+        title=EVIL,
+        facts=(EVIL,),
+        warnings=(EVIL,),
+        steps=(
+            Step("turn", 1, WHEN, EVIL, facts=(EVIL,), prompt=EVIL, body=f"{EVIL}\n\n```\nopen"),
+            Step("revision", 1, WHEN, EVIL, change=compare("", f"{EVIL}\n\n# B\n")),
+            Step("revision", 2, WHEN, "Two", change=compare(f"{EVIL}\n\n# B\n", f"{EVIL} more\n\n# B\n")),
+        ),
+    )
+
+
+def test_a_history_page_escapes_everything() -> None:
+    """Whatever is in a prompt, an answer, a title or a text shows as the characters it is made of."""
+    page = history_page(evil_history())
+    found = _Words(page)
+    shown = "<script>alert(1)</script> <img src=x onerror=alert(1)> ![](http://127.0.0.1:9/x) & \ufffd"
+    assert found.words.count(shown) == 11
+    assert not found.tags() & {"script", "img", "a", "link", "iframe"}
+    assert page.count("</style>") == 1
+    assert not [name for _, attributes in found.elements for name in attributes if name.startswith("on")]
+    assert "default-src 'none'" in page
+
+
+def test_a_history_in_markdown_is_inert() -> None:
+    """In Markdown what was said stands behind fences, or with its marks escaped."""
+    text = history_markdown(evil_history())
+    outside = re.sub(r"(?ms)^(>? ?)(`{3,})\w*\n.*?^\1\2$", "", text)
+    assert "alert" in outside and "open" not in outside
+    assert not re.search(r"(?<!\\)[<&]|(?<!\\)!\[|(?<!\\)\]\(", outside)
+    assert "> ````text" in text or "> ```text" in text
+
+
+def test_long_texts_are_folded() -> None:
+    """A long prompt can be unfolded, a short one stands there, and each paragraph finds its direction."""
+    page = history_page(History("T", (Step("turn", 1, WHEN, "Turn 1", prompt="雾。" * 2000, body="a\n\nب"),)))
+    assert page.count("<details>") == 1
+    assert '<p class="said" dir="auto">a</p>\n<p class="said" dir="auto">ب</p>' in page
+    assert "<blockquote><details>" in page
+
+
+def test_an_empty_history(tmp_path: Path) -> None:
+    """A draft of which nothing is recorded makes a page that says so."""
+    export_history(History("T", ()), tmp_path / "h.html")
+    assert "Nothing was written yet." in (tmp_path / "h.html").read_text()
+    assert "Nothing was written yet." in history_markdown(History("T", ()))
+    with pytest.raises(Invalid, match=r"must end in \.html or \.md"):
+        export_history(History("T", ()), tmp_path / "h.docx")
+
+
+def a_turn(task: Task, number: int, **more: Any) -> Turn:
+    fields = {
+        "number": number,
+        "uuid": f"u{number}",
+        "session_id": task.drafts[MAIN].session_id,
+        "prompt": f"Prompt {number}",
+        "state": TurnState.finished,
+        "started_at": WHEN + timedelta(minutes=number),
+    }
+    return Turn.model_validate(fields | more)
+
+
+def said(number: int, answer: str, tool: str = "") -> list[dict[str, Any]]:
+    """The entries of a turn; each goes back to the one before."""
+    parent = f"a{number - 1}" if number > 1 else None
+    content: list[dict[str, Any]] = [{"type": "text", "text": answer}]
+    if tool:
+        content.append({"type": "tool_use", "id": "t", "name": tool, "input": {}})
+    return [
+        {"type": "user", "uuid": f"u{number}", "parentUuid": parent, "message": {"content": "as sent"}},
+        {
+            "type": "assistant",
+            "uuid": f"a{number}",
+            "parentUuid": f"u{number}",
+            "message": {"content": content},
+        },
+    ]
+
+
+@pytest.fixture
+def written(workspace: Workspace) -> tuple[Workspace, Task]:
+    """A task with two turns, a hand edit between them, and one turn that was stopped."""
+    task = workspace.new_task("渡口")
+    usage = Usage(input_tokens=1200, output_tokens=34, cost_usd=0.02, duration_ms=5000)
+    turns = [
+        a_turn(task, 1, usage=usage, model="m-1", memory={"profile.md": "0"}),
+        a_turn(task, 2),
+        a_turn(task, 3, state=TurnState.stopped, detail="Stopped.", partial="Half an ans"),
+    ]
+    workspace.tasks.record(task, MAIN, turns)
+    entries = [*said(1, "第一段写好了。", "mcp__draft__write_draft"), *said(2, "Second answer.")]
+    journal.Journal(workspace.transcript(task, task.drafts[MAIN]).path).append(entries)
+    text = workspace.text(task, MAIN)
+    text.write("雾很大。\n\nThe old boat.\n", author="model", turn=1)
+    text.path.write_text("雾很大。\n\nThe red boat.\n")
+    text.take_hand_edit(2)
+    text.write("雾很大。\n\nThe red boat.\n\nA new end.\n", author="model", turn=2)
+    return workspace, task
+
+
+def test_the_history_of_a_draft(written: tuple[Workspace, Task]) -> None:
+    """Turns, what they wrote, and hand edits between them come in order, with all that is known."""
+    workspace, task = written
+    history = history_of(workspace, task, task.drafts[MAIN])
+    assert [(step.kind, step.number) for step in history.steps] == [
+        ("turn", 1),
+        ("revision", 1),
+        ("revision", 2),
+        ("turn", 2),
+        ("revision", 3),
+        ("turn", 3),
+    ]
+    first, wrote, by_hand, _, _, stopped = history.steps
+    assert (first.prompt, first.body) == ("Prompt 1", "第一段写好了。")
+    assert first.facts == (
+        "1,200 tokens in, 0 cached, 34 out · $0.02 · 5 s · m-1",
+        "Tools: write_draft × 1",
+        "Memory: profile.md",
+    )
+    assert wrote.title == "Revision 1: by the model in turn 1"
+    assert by_hand.title == "Revision 2: by hand, before or during turn 2"
+    assert wrote.change and (wrote.change.added_words, wrote.change.removed_words) == (6, 0)
+    assert by_hand.change and (by_hand.change.added_words, by_hand.change.removed_words) == (1, 1)
+    assert (stopped.title, stopped.body, stopped.facts) == ("Turn 3: stopped", "Half an ans", ("Stopped.",))
+    assert history.warnings == ()
+
+
+def test_an_answer_that_broke_off(written: tuple[Workspace, Task]) -> None:
+    """What is in the transcript of an unfinished answer, and what was only heard, stand there once."""
+    workspace, task = written
+
+    def body(partial: str) -> str:
+        broken = a_turn(task, 2, state=TurnState.interrupted, partial=partial)
+        workspace.tasks.record(task, MAIN, [broken])
+        return history_of(workspace, task, task.drafts[MAIN]).steps[3].body
+
+    assert body("Second ans") == "Second answer."
+    assert body("Second answer. And") == "Second answer. And"
+    assert body("And more") == "Second answer.\n\nAnd more"
+
+
+def test_a_history_as_a_page(written: tuple[Workspace, Task], tmp_path: Path) -> None:
+    """The page shows what a hand edit took and gave; what stayed is only counted."""
+    workspace, task = written
+    history = history_of(workspace, task, task.drafts[MAIN])
+    export_history(history, tmp_path / "h.html")
+    page = (tmp_path / "h.html").read_text()
+    assert "The <del>old</del><ins>red</ins> boat." in page
+    assert "1 word gained, 1 lost" in page and "… 1 paragraph unchanged …" in page
+    assert "2026-03-01 09:31 UTC" in page
+    export_history(history, tmp_path / "h.md")
+    text = (tmp_path / "h.md").read_text()
+    assert "- The old boat.\n+ The red boat.\n" in text
+    assert "> ```text\n> Prompt 1\n> ```" in text
+
+
+def test_a_history_that_is_missing(written: tuple[Workspace, Task]) -> None:
+    """A transcript that is gone is an error, never an empty history; a damaged one is a warning."""
+    workspace, task = written
+    path = workspace.transcript(task, task.drafts[MAIN]).path
+    with path.open("ab") as file:
+        file.write(b"{torn\n")
+    workspace.text(task, MAIN).path.write_text("By hand.\n")
+    warnings = history_of(workspace, task, task.drafts[MAIN]).warnings
+    assert len(warnings) == 2 and "damaged" in warnings[0] and "by hand" in warnings[1]
+    path.unlink()
+    with pytest.raises(SessionMissing):
+        history_of(workspace, task, task.drafts[MAIN])
+
+
+# The command -----------------------------------------------------------------------------------
+
+
+def run(workspace: Workspace, *arguments: str) -> Result:
+    return CliRunner().invoke(export_command, ["-w", str(workspace.root), *arguments])
+
+
+def refused(workspace: Workspace, *arguments: str) -> str:
+    result = run(workspace, *arguments)
+    assert isinstance(result.exception, SmartWriterError), result.output
+    return str(result.exception)
+
+
+def test_the_command(written: tuple[Workspace, Task], tmp_path: Path) -> None:
+    """It prints Markdown, or writes the file that it is told, of any revision."""
+    workspace, task = written
+    assert run(workspace, task.id).output == "雾很大。\n\nThe red boat.\n\nA new end.\n"
+    assert run(workspace, f"{task.id}:1").output == "雾很大。\n\nThe old boat.\n"
+    done = run(workspace, f"{task.id}@main:2", "-o", str(tmp_path / "a.json"))
+    assert done.output == f"Wrote {tmp_path / 'a.json'}.\n"
+    found = json.loads((tmp_path / "a.json").read_bytes())
+    assert found["title"] == "渡口" and found["text"] == "雾很大。\n\nThe red boat.\n"
+    assert found["extra"]["label"] == f"{task.id}@main:2"
+    assert found["extra"]["counts"]["words"] == 6
+    assert run(workspace, task.id, "-o", str(tmp_path / "a.docx")).exit_code == 0
+    assert "A new end." in words(tmp_path / "a.docx")
+
+
+def test_the_command_writes_over_nothing_unasked(written: tuple[Workspace, Task], tmp_path: Path) -> None:
+    """A file that is there stays unless --force is said, and the workspace's own records always do."""
+    workspace, task = written
+    path = tmp_path / "mine.md"
+    path.write_text("mine")
+    assert refused(workspace, task.id, "-o", str(path)) == (
+        f"{path} is there already; to write over it, add --force."
+    )
+    assert path.read_text() == "mine"
+    assert run(workspace, task.id, "-o", str(path), "--force").exit_code == 0
+    assert "A new end." in path.read_text()
+    inside = workspace.hidden / "x.json"
+    assert "keeps its records" in refused(workspace, task.id, "-o", str(inside), "--force")
+    assert not inside.exists()
+
+
+def test_the_command_for_a_history(written: tuple[Workspace, Task], tmp_path: Path) -> None:
+    """--history prints the history as Markdown or writes it, with an edit that was just made by hand."""
+    workspace, task = written
+    workspace.text(task, MAIN).path.write_text("By hand.\n")
+    assert "+ By hand." in run(workspace, task.id, "--history").output
+    assert run(workspace, task.id, "--history", "-o", str(tmp_path / "h.html")).exit_code == 0
+    assert "By hand." in (tmp_path / "h.html").read_text()
+    assert "must end in .html or .md" in refused(
+        workspace, task.id, "--history", "-o", str(tmp_path / "h.txt")
+    )
+    assert "whole draft; leave out the :1." in refused(workspace, f"{task.id}:1", "--history")
