@@ -158,6 +158,7 @@ class DraftText:
 
     def put_away(self) -> None:
         """Move the file to the trash; the revisions stay."""
+        self._next.unlink(missing_ok=True)
         if self.path.exists():
             journal.move(self.path, self._trash)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from smartwriter.comparison import matches
 from smartwriter.drafts import current_number, text_of
@@ -102,35 +103,45 @@ def pick(
     :param numbers: of the paragraphs, from 1.
     :param after: the paragraph of the draft behind which they go; 0 for its beginning.
     :raises ParagraphNotFound, Invalid, DraftBusy:
+    :raises TextConflict: when the writer saved the file at this very moment; pick again.
     """
     here = version(workspace, task.address(draft.name))
-    text, placed = _placed(origin, here, sorted(set(numbers)), after)
+    text, placed = _placed(origin, here, sorted(set(numbers)), after)  # what is refused needs no lease
     if text == here.text:
         return Picked(None, placed)
-    return Picked(_write(workspace, task, draft, text, origin.source, numbers), placed)
+    with workspace.lease(task, draft.name):
+        here = version(workspace, task.address(draft.name))
+        text, placed = _placed(origin, here, sorted(set(numbers)), after)
+        revision = workspace.text(task, draft.name).write(
+            text,
+            author="writer",
+            turn=workspace.next_turn(task, draft.name),
+            base=here.number,
+            source=origin.source,
+            paragraphs=numbers,
+        )
+    return Picked(revision, placed)
 
 
-def _write(
-    workspace: Workspace, task: Task, draft: Draft, text: str, source: Source, numbers: Sequence[int] = ()
-) -> Revision:
+def _write(workspace: Workspace, task: Task, draft: Draft, text: str, source: Source) -> Revision:
     with workspace.lease(task, draft.name):
         return workspace.text(task, draft.name).write(
             text,
             author="writer" if source.turn is None else "model",
             turn=workspace.next_turn(task, draft.name),
             source=source,
-            paragraphs=numbers,
         )
 
 
 # Placing paragraphs ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Place:
-    start: int
-    end: int
-    new: str
+@dataclass
+class _Laid:
+    """A paragraph of the new text, and what stands between it and the next one."""
+
+    paragraph: str
+    after: str
 
 
 def _placed(
@@ -145,9 +156,11 @@ def _placed(
     if after is not None and not 0 <= after <= len(ours):
         raise ParagraphNotFound(str(here), after, len(ours))
     line_end = line_end_of(here.text)
-    where = spans(here.text)
     versions = matches(ours, theirs) if after is None else [None] * len(theirs)
-    places, said = [], []
+    replaced: dict[int, str] = {}
+    put: dict[int, list[str]] = {}
+    """By the number of our paragraph that they go behind; 0 for the beginning."""
+    said = []
     for number in numbers:
         paragraph = with_line_ends(theirs[number - 1], line_end)
         match = versions[number - 1]
@@ -155,12 +168,12 @@ def _placed(
             said.append(f"Paragraph {number} is there already, as paragraph {match + 1}.")
         elif match is not None:
             said.append(f"Paragraph {number} took the place of paragraph {match + 1}.")
-            places.append(_Place(*where[match], paragraph))
+            replaced[match] = paragraph
         else:
             behind = _behind(versions, number - 1) if after is None else after
             said.append(f"Paragraph {number} went in {_in_words(behind)}.")
-            places.append(_insertion(where, behind, paragraph, line_end * 2, len(here.text)))
-    return _with_places(here.text, places), tuple(said)
+            put.setdefault(len(ours) if behind < 0 else behind, []).append(paragraph)
+    return _laid_out(here.text, replaced, put, line_end), tuple(said)
 
 
 def _behind(versions: Sequence[int | None], index: int) -> int:
@@ -175,21 +188,28 @@ def _in_words(behind: int) -> str:
     return {-1: "at the end", 0: "at the beginning"}.get(behind, f"behind paragraph {behind}")
 
 
-def _insertion(
-    where: Sequence[tuple[int, int]], behind: int, paragraph: str, between: str, length: int
-) -> _Place:
-    if not where:
-        return _Place(length, length, paragraph + between[: len(between) // 2])
-    if behind == 0:
-        start = where[0][0]
-        return _Place(start, start, paragraph + between)
-    end = where[behind - 1 if behind > 0 else -1][1]
-    return _Place(end, end, between + paragraph)
-
-
-def _with_places(text: str, places: Sequence[_Place]) -> str:
-    parts, position = [], 0
-    for place in sorted(places, key=lambda place: (place.start, place.end)):
-        parts += [text[position : place.start], place.new]
-        position = place.end
-    return "".join([*parts, text[position:]])
+def _laid_out(text: str, replaced: dict[int, str], put: dict[int, list[str]], line_end: str) -> str:
+    """A text with paragraphs replaced and put in; all that stands between its own ones stays."""
+    where = spans(text)
+    if not (replaced or put):
+        return text
+    head = text[: where[0][0]] if where else text
+    if not where and head and not head.endswith(("\n", "\r")):
+        head += line_end
+    laid = [_Laid(new, line_end * 2) for new in put.get(0, [])]
+    if laid and not where:
+        laid[-1].after = line_end
+    ends = [*(start for start, _ in where), len(text)][1:]
+    for index, ((start, end), next_start) in enumerate(zip(where, ends, strict=True)):
+        laid.append(_Laid(replaced.get(index, text[start:end]), text[end:next_start]))
+        for new in put.get(index + 1, []):
+            laid.append(_Laid(new, laid[-1].after))
+            laid[-2].after = line_end * 2
+    for this, following in pairwise(laid):
+        # A heading may stand right above its text, but what took its place may not.
+        if paragraphs(this.paragraph + this.after + following.paragraph) != [
+            this.paragraph,
+            following.paragraph,
+        ]:
+            this.after += line_end
+    return head + "".join(one.paragraph + one.after for one in laid)

@@ -26,6 +26,7 @@ MODULES = (
     "read_only",
     "lost_lines",
     "mutations",
+    "draft_kills",
     "many_tasks",
     "idle_tasks",
     "host_kills",
