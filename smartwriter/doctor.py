@@ -16,9 +16,11 @@ from pydantic import ValidationError
 
 import smartwriter.journal as journal
 from smartwriter.agent.claude import sdk_reads
-from smartwriter.drafts import sha256_of
+from smartwriter.drafts import sha256_of, sha256_of_bytes, text_of
 from smartwriter.lease import left_by
+from smartwriter.memory_versions import MemoryVersions
 from smartwriter.names import original, readable_name
+from smartwriter.proposals import UNDER_WAY, Proposals
 from smartwriter.recovery import config_folder, orphans_of, recover
 from smartwriter.tasks import MAIN, UNFILED, Draft, Revision, Task, Turn, TurnState, now
 from smartwriter.transcript import messages, relinked
@@ -55,6 +57,8 @@ def examine(workspace: Workspace) -> Iterator[Finding]:
             known.add(workspace.transcript(task, draft).path)
             if not draft.dropped:
                 yield from _draft(workspace, task, draft)
+    yield from _memory_versions(workspace)
+    yield from _proposals(workspace)
     yield from _unknown_sessions(workspace, known)
     yield from _dead_leases(workspace)
     yield from _leftovers(workspace)
@@ -92,6 +96,35 @@ def _damaged_journals(workspace: Workspace) -> Iterator[Finding]:
         )
 
 
+# Memory -------------------------------------------------------------------------------------------
+
+
+def _memory_versions(workspace: Workspace) -> Iterator[Finding]:
+    for path in sorted(MemoryVersions(workspace.hidden).folder.glob("*.md")):
+        if sha256_of_bytes(path.read_bytes()) != path.stem:
+            yield Finding(
+                "memory",
+                path,
+                "is not the version that it is named for",
+                "what some turns had of a memory file cannot be shown any more",
+            )
+
+
+def _proposals(workspace: Workspace) -> Iterator[Finding]:
+    for collection in workspace.collections():
+        proposals = Proposals(workspace.hidden, collection)
+        half_done = [one for one in proposals.all() if one.state in UNDER_WAY]
+        if half_done:
+            yield Finding(
+                "memory",
+                collection.path,
+                f"{len(half_done)} decisions on proposals for its memory were cut off",
+                "the program died in between; the next review completes them",
+                "complete them",
+                proposals.complete,
+            )
+
+
 # Tasks and drafts -------------------------------------------------------------------------------
 
 
@@ -103,6 +136,13 @@ def _task(workspace: Workspace, task: Task) -> Iterator[Finding]:
             collection.path,
             f"is missing, and {task.id} belongs to it",
             "its sessions get no memory; they resume all the same",
+        )
+    if task.finished is not None and task.finished.state == "finishing":
+        yield Finding(
+            "finish",
+            collection.path / task.finished.article,
+            f"was being made of {task.id} when the program died",
+            f"the article or the index may not have it yet; complete it: smartwriter finish {task.id}",
         )
 
 
@@ -197,7 +237,7 @@ def _revisions(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]
             f"is missing, though {task.address(draft.name)} has had a text",
             "the text is safe in the last of them",
             "write it again",
-            partial(journal.write_document, text.path, revisions[-1].text),
+            partial(journal.write_document, text.path, text_of(revisions)),
         )
 
 

@@ -81,6 +81,17 @@ class DraftRevised(_OfDraft):
     characters: int
 
 
+class MemoryProposed(_OfDraft):
+    """The model proposes a line for the collection's memory; nothing is in it before the writer says so."""
+
+    kind: Literal["memory_proposed"] = "memory_proposed"
+    turn: int
+    proposal: str
+    """Its id, for ``smartwriter memory review``."""
+    text: str
+    file: str
+
+
 class UsageCounted(_OfDraft):
     kind: Literal["usage"] = "usage"
     turn: int
@@ -149,6 +160,7 @@ Event = (
     | ToolUsed
     | ToolAnswered
     | DraftRevised
+    | MemoryProposed
     | UsageCounted
     | Retrying
     | RateLimited

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -16,7 +16,7 @@ from smartwriter.drafts import DraftText, current_number, known_after, shared_tu
 from smartwriter.errors import SessionMissing, TurnNotFound
 from smartwriter.lease import Lease
 from smartwriter.task_manager import free_draft_name
-from smartwriter.tasks import Draft, Origin, Source, Task, Turn, TurnState
+from smartwriter.tasks import Draft, Origin, Source, Task, Turn, TurnState, WhatIf
 from smartwriter.transcript import cut, forked_uuids
 from smartwriter.workspace import Workspace
 
@@ -34,6 +34,7 @@ async def fork(
     at: int | None = None,
     revision: int | None = None,
     name: str | None = None,
+    memory: Mapping[str, WhatIf] | None = None,
 ) -> Draft:
     """Start a trial draft. The origin is only read; it may be running.
 
@@ -42,6 +43,7 @@ async def fork(
     :param at: the last turn to share, 0 for none; None: the one of the revision, else the last one
         that is finished.
     :param revision: whose text to start from; None: the text as the turn left it.
+    :param memory: other versions of memory files, beside those that the origin has itself.
     :raises TurnNotFound, RevisionNotFound, SessionMissing, AlreadyExists, Invalid:
     """
     await run_sync(_plan, workspace, task, draft, at, revision, name)  # what is refused leaves no lock file
@@ -56,7 +58,8 @@ async def fork(
         await run_sync(_record_turns, workspace, task, name, plan, session_id)
         await run_sync(_copy_texts, workspace, task, name, plan)
         origin = Origin(draft=draft.name, turn=plan.last, revision=revision)
-        return await run_sync(workspace.tasks.add_draft, task.id, name, session_id, origin)
+        what_if = {**draft.memory, **(memory or {})}
+        return await run_sync(workspace.tasks.add_draft, task.id, name, session_id, origin, what_if)
     finally:
         lease.release()
 

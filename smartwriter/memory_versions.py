@@ -51,13 +51,20 @@ class MemoryVersions:
         """
         files = memory.hashes
         for file in (*memory.files, *memory.on_demand):
-            self._keep_file(file)
+            self.keep_file(file)
         if self._last(memory.collection) == files:
             return
         version = MemoryVersion(collection=normal(memory.collection), files=files)
         with self._journal(memory.collection).locked() as transaction:
             if self._last(memory.collection) != files:  # another process may have been faster
                 transaction.append([{"type": "memory", **version.model_dump(mode="json")}])
+
+    def keep_file(self, file: MemoryFile) -> None:
+        """Keep one version of a file. :raises OSError: the disk refused."""
+        path = self._path(file.sha256)
+        # A version that is there but of another length was damaged: it is put right.
+        if not path.exists() or path.stat().st_size != len(file.data):
+            write_document(path, file.data)
 
     def text(self, sha256: str) -> str | None:
         """The whole text of a file in one version, front matter included; None if it was not kept.
@@ -87,12 +94,6 @@ class MemoryVersions:
     def _last(self, collection: str) -> Mapping[str, str]:
         versions = self.log(collection)
         return versions[-1].files if versions else {}
-
-    def _keep_file(self, file: MemoryFile) -> None:
-        path = self._path(file.sha256)
-        # A version that is there but of another length was damaged: it is put right.
-        if not path.exists() or path.stat().st_size != len(file.data):
-            write_document(path, file.data)
 
     def _path(self, sha256: str) -> Path:
         return self.folder / f"{sha256}.md"

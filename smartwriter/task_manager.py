@@ -15,7 +15,7 @@ import re
 import secrets
 import unicodedata
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,7 +26,7 @@ from smartwriter.damage import Damage, Entry
 from smartwriter.errors import AlreadyExists, DraftNotFound, Invalid, TaskAmbiguous, TaskNotFound
 from smartwriter.memory import normal
 from smartwriter.names import readable_name
-from smartwriter.tasks import MAIN, Choice, Draft, Origin, Task, Turn, Value, now
+from smartwriter.tasks import MAIN, Choice, Draft, Origin, Task, Turn, Value, WhatIf, now
 
 _LETTERS = "bcdfghjkmnpqrstvwxz"  # no vowels, so no words; nothing that looks like a digit
 _ID_CHARACTERS = _LETTERS + "23456789"
@@ -59,7 +59,10 @@ class TaskManager:
 
         :raises TaskNotFound, TaskAmbiguous:
         """
-        return _only(wanted, _fitting(self.all(), wanted)[1])
+        entries = self._read().entries
+        if task := _one(Task, _lines(Task, entries, "id").get(wanted)):  # without a look at all others
+            return task
+        return _only(wanted, _fitting(list(_latest(Task, entries, "id").values()), wanted)[1])
 
     def resolve(self, address: str) -> tuple[Task, Draft]:
         """The task and draft of an address, ``task@draft`` or ``task`` for its current draft.
@@ -135,20 +138,28 @@ class TaskManager:
     def update(self, id: str, change: Callable[[Task], Task]) -> Task:
         """Change a task as it is now. :raises TaskNotFound:"""
         with self._journal.locked() as transaction:
-            entries = self._read().entries
-            task = _latest(Task, entries, "id").get(id)
-            if task is None:
+            line = _lines(Task, self._read().entries, "id").get(id)
+            task = _one(Task, line)
+            if line is None or task is None:
                 raise TaskNotFound(id)
             changed = change(task)
-            transaction.append([_over(_lines(Task, entries, "id")[id], _line(changed))])
+            transaction.append([_over(line, _line(changed))])
         return changed
 
-    def add_draft(self, id: str, name: str | None, session_id: str, origin: Origin) -> Draft:
+    def add_draft(
+        self,
+        id: str,
+        name: str | None,
+        session_id: str,
+        origin: Origin,
+        memory: Mapping[str, WhatIf] | None = None,
+    ) -> Draft:
         """Record a fork. :raises AlreadyExists, Invalid: for its name, also of a dropped draft."""
 
         def add(task: Task) -> Task:
             free = free_draft_name(task, name)
-            return task.with_draft(Draft(name=free, session_id=session_id, origin=origin))
+            draft = Draft(name=free, session_id=session_id, origin=origin, memory=memory or {})
+            return task.with_draft(draft)
 
         return list(self.update(id, add).drafts.values())[-1]
 
@@ -237,13 +248,15 @@ def _over(before: Entry, line: Entry) -> Entry:
 
 def _latest(model: type[V], entries: list[Entry], key: str) -> dict[str, V]:
     """The last state of each, in the order of their first lines."""
-    values = {}
-    for id, line in _lines(model, entries, key).items():
-        try:
-            values[id] = model.model_validate(line)
-        except ValidationError:  # of another program, or of a later version: left alone
-            continue
-    return values
+    lines = _lines(model, entries, key)
+    return {id: value for id, line in lines.items() if (value := _one(model, line)) is not None}
+
+
+def _one(model: type[V], line: Entry | None) -> V | None:
+    try:
+        return None if line is None else model.model_validate(line)
+    except ValidationError:  # of another program, or of a later version: left alone
+        return None
 
 
 def _lines(model: type[Value], entries: list[Entry], key: str) -> dict[str, Entry]:

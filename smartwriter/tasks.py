@@ -45,6 +45,14 @@ class Choice(Value):
     at: datetime = Field(default_factory=now)
 
 
+class WhatIf(Value):
+    """Another version of a memory file, for one draft alone."""
+
+    sha256: str
+    base: str
+    """The sha256 of the version that the collection had at the time."""
+
+
 class Draft(Value):
     """One line of development of a task: a session and a text."""
 
@@ -56,6 +64,24 @@ class Draft(Value):
     origin: Origin | None = None
     created_at: datetime = Field(default_factory=now)
     dropped: bool = False
+    memory: Mapping[str, WhatIf] = Field(default_factory=dict)
+    """Memory files of which its sessions get another version, by name."""
+
+
+class Finished(Value):
+    """That a task was finished, and with what."""
+
+    at: datetime = Field(default_factory=now)
+    draft: str
+    revision: int
+    article: str
+    """The article's path, as seen from the collection."""
+    state: Literal["finishing", "finished", "reopened"] = "finished"
+
+    @property
+    def closed(self) -> bool:
+        """Whether the draft takes no more turns."""
+        return self.state == "finished"
 
 
 class Task(Value):
@@ -76,6 +102,8 @@ class Task(Value):
     """How long the article is to become, in words."""
     choices: tuple[Choice, ...] = ()
     """Oldest first."""
+    finished: Finished | None = None
+    """None: never."""
 
     def address(self, draft: str) -> str:
         return f"{self.id}@{draft}"

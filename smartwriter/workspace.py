@@ -13,7 +13,8 @@ import smartwriter.journal as journal
 from smartwriter.drafts import DraftText, HandEdit
 from smartwriter.errors import AlreadyExists, CollectionNotFound, Invalid, NotAWorkspace
 from smartwriter.lease import Lease
-from smartwriter.memory import NO_COLLECTIONS, Collection, normal
+from smartwriter.memory import NO_COLLECTIONS, Collection, Memory, normal
+from smartwriter.memory_versions import MemoryVersions
 from smartwriter.names import readable_name
 from smartwriter.session_store import FileSessionStore
 from smartwriter.spool import Spool
@@ -168,6 +169,22 @@ class Workspace:
         if not turns:
             return 1
         return turns[-1].number + (turns[-1].state is not TurnState.running)
+
+    def memory(self, task: Task, draft: Draft) -> Memory:
+        """What a draft's next session gets of its collection's memory, as it is now.
+
+        Every version is kept, so that each turn's can be read later. A what-if draft gets its own
+        version of a file, as long as the collection has that file.
+        :raises Invalid: when config.toml is wrong. :raises OSError: a version could not be kept.
+        """
+        versions = MemoryVersions(self.hidden)
+        memory = self.task_collection(task).memory(self.config().memory_tokens)
+        versions.keep(memory)
+        for name, what_if in draft.memory.items():
+            text = versions.text(what_if.sha256)
+            if text is not None and name in memory.hashes:
+                memory = memory.replaced(name, text)
+        return memory
 
     def transcript(self, task: Task, draft: Draft) -> Transcript:
         key: SessionKey = {"project_key": task.project_key, "session_id": draft.session_id}

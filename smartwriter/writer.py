@@ -11,6 +11,7 @@ from typing import Any
 from anyio.to_thread import run_sync
 
 from smartwriter.agent.claude import (
+    COMPACT,
     AgentError,
     ClaudeAgent,
     Conversation,
@@ -29,7 +30,7 @@ from smartwriter.agent.claude import (
 )
 from smartwriter.agent.notes import changes, lost_prompt
 from smartwriter.agent.prompt import system_prompt
-from smartwriter.agent.tools import DraftTools
+from smartwriter.agent.tools import DraftTools, MemoryTools
 from smartwriter.drafts import known_after
 from smartwriter.errors import JournalError, NotSavedYet, SessionMissing
 from smartwriter.events import (
@@ -37,6 +38,7 @@ from smartwriter.events import (
     Event,
     Failed,
     Finished,
+    MemoryProposed,
     NotSaved,
     RateLimited,
     Retrying,
@@ -49,7 +51,11 @@ from smartwriter.events import (
     TurnStarted,
     UsageCounted,
 )
+from smartwriter.finishing import check_open
 from smartwriter.live import LiveJournal
+from smartwriter.memory import Memory
+from smartwriter.proposals import Proposal, Proposals
+from smartwriter.reliance import reliance
 from smartwriter.spool import SpooledStore
 from smartwriter.tasks import Draft, Revision, Task, Turn, TurnState, now
 from smartwriter.workspace import Workspace
@@ -90,6 +96,8 @@ class DraftWriter:
         self._silence_s = silence_s
         self._text = workspace.text(task, draft.name)
         self._tools = DraftTools(self._text, self._on_revision)
+        proposals = Proposals(workspace.hidden, workspace.task_collection(task))
+        self._memory_tools = MemoryTools(proposals, task.id, draft.name, self._on_proposal)
         self._store = SpooledStore(workspace.store, task.project_key, workspace.spool, self._on_not_saved)
         self._conversation: Conversation | None = None
         self._prompt = ""
@@ -100,7 +108,11 @@ class DraftWriter:
         self._stopping = False
 
     def check(self) -> None:
-        """Whether it could take a turn. Blocking. :raises SessionMissing:"""
+        """Whether it could take a turn. Blocking.
+
+        :raises SessionMissing: :raises Invalid: when the article is finished.
+        """
+        check_open(self._workspace.tasks.find(self._task.id), self._draft.name)
         self._is_stored(self._workspace.tasks.turns(self._task, self._draft.name))
 
     async def take_turn(self, prompt: str) -> Turn:
@@ -154,11 +166,11 @@ class DraftWriter:
         tasks, draft = self._workspace.tasks, self._draft.name
         turns = tasks.turns(self._task, draft)
         resume = self._is_stored(turns)
-        memory = self._workspace.task_collection(self._task).memory()
+        memory = self._workspace.memory(self._task, self._draft)
         number = turns[-1].number + 1 if turns else 1
-        told = self._tell_changes(turns, number)
+        self._memory_tools.turn, self._memory_tools.memory = number, memory
         cut_off = [self._cut_off(turn) for turn in turns if turn.state is TurnState.running]
-        lost = [turn.prompt for turn in _unanswered(turns) if not self._is_in_transcript(turn)]
+        said = self._said(prompt, turns, number, memory)
         if not resume:
             self._choose_session(turns)
         turn = Turn(
@@ -172,18 +184,26 @@ class DraftWriter:
         )
         tasks.record(self._task, draft, [*cut_off, turn])
         self.live.begin()
-        said = "\n\n".join([*map(lost_prompt, lost), *told, prompt])
         return _Start(turn, said, system_prompt(self._task, memory), resume)
 
-    def _tell_changes(self, turns: list[Turn], number: int) -> list[str]:
-        """What to tell the model of changes to the text since its last turn."""
+    def _said(self, prompt: str, turns: list[Turn], number: int, memory: Memory) -> str:
+        """The prompt with what the model must be told before it."""
         hand_edit = self._text.take_hand_edit(number)
         revisions = self._text.revisions()
-        self._tools.turn = number
-        told, self._tools.known = changes(
-            revisions, self._known(turns, revisions), restored=hand_edit.restored
-        )
-        return told
+        self._tools.turn, self._tools.known = number, self._known(turns, revisions)
+        if prompt.strip() == COMPACT:  # alone, or it is no command; the rest is told with the next prompt
+            return COMPACT
+        told, self._tools.known = changes(revisions, self._tools.known, restored=hand_edit.restored)
+        lost = [turn.prompt for turn in _unanswered(turns) if not self._is_in_transcript(turn)]
+        relied_on = self._reliance(turns, memory)
+        return "\n\n".join([*map(lost_prompt, lost), *told, *relied_on, prompt])
+
+    def _reliance(self, turns: list[Turn], memory: Memory) -> list[str]:
+        """What to tell of changes to the memory that this text, or another one after this, relies on."""
+        before = next((turn.memory for turn in reversed(turns) if turn.state in _ANSWERED), None)
+        if before is None or before == memory.hashes:
+            return []
+        return reliance(self._workspace, self._task, self._draft, before, memory)
 
     def _known(self, turns: list[Turn], revisions: list[Revision]) -> int:
         """The last revision of the text that the model knows of, from the last turn that reached it."""
@@ -232,7 +252,7 @@ class DraftWriter:
                 resume=start.resume,
                 system_prompt=start.system_prompt,
                 prompt_file=self.live.path.with_suffix(".prompt.md"),
-                tools=self._tools.all(),
+                tools=[*self._tools.all(), *self._memory_tools.all()],
                 cwd=self._workspace.root,
             )
             self._conversation = await self._hang_up.enter_async_context(self._agent.converse(settings))
@@ -267,6 +287,15 @@ class DraftWriter:
     def _on_revision(self, revision: Revision) -> None:
         characters = len(revision.text)
         self._tell(DraftRevised, turn=revision.turn, revision=revision.number, characters=characters)
+
+    def _on_proposal(self, proposal: Proposal) -> None:
+        self._tell(
+            MemoryProposed,
+            turn=self._number,
+            proposal=proposal.id,
+            text=proposal.text,
+            file=proposal.file,
+        )
 
     def _on_not_saved(self, detail: str) -> None:
         self._tell(NotSaved, turn=self._number, detail=detail)

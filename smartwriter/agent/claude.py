@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, cast
+from uuid import uuid4
 
-from anyio import move_on_after
+from anyio import fail_after, move_on_after
 from anyio.to_thread import run_sync
 from claude_agent_sdk import (
     AssistantMessage,
@@ -30,12 +31,14 @@ from claude_agent_sdk import (
     SessionStoreEntry,
     StreamEvent,
     SystemMessage,
+    TextBlock,
     ToolResultBlock,
     ToolUseBlock,
     UserMessage,
     create_sdk_mcp_server,
     fork_session_via_store,
     get_session_messages_from_store,
+    query,
 )
 
 from smartwriter.agent.tools import Tool
@@ -52,6 +55,8 @@ LOGIN_HINT = (
 )
 
 
+COMPACT = "/compact"
+"""The one prompt that is a command to the CLI: to go on from a summary of the conversation."""
 RESULT_GRACE_S = 20.0  # for the result, once the answer has ended
 
 
@@ -178,6 +183,39 @@ class ClaudeAgent:
                 await client.disconnect()
         finally:
             await run_sync(settings.prompt_file.unlink, True)
+
+    async def ask(self, prompt: str, cwd: Path, timeout_s: float = 120.0) -> str:
+        """The answer to one question, in a session of its own that nothing keeps.
+
+        :raises AgentError: when there is none.
+        """
+        stderr: deque[str] = deque(maxlen=_STDERR_LINES)
+        options = ClaudeAgentOptions(
+            system_prompt="",
+            extra_args={"no-session-persistence": None},
+            setting_sources=[],
+            strict_mcp_config=True,
+            tools=[],
+            max_turns=1,
+            cwd=cwd,
+            env=dict(self.env),
+            model=self.model,
+            cli_path=self.cli_path,
+            stderr=stderr.append,
+        )
+        said: list[str] = []
+        try:
+            with fail_after(timeout_s):
+                async for message in query(prompt=_one(_verbatim(prompt, str(uuid4()))), options=options):
+                    if isinstance(message, AssistantMessage):
+                        said += [block.text for block in message.content if isinstance(block, TextBlock)]
+                    elif isinstance(message, ResultMessage) and message.is_error:
+                        raise AgentError(_error(message))
+        except TimeoutError:
+            raise AgentError(f"The model has not answered in {timeout_s:.0f} s.") from None
+        except (ClaudeSDKError, RuntimeError, OSError) as error:
+            raise _agent_error(error, stderr) from error
+        return "".join(said)
 
     def _options(self, settings: SessionSettings, stderr: deque[str]) -> ClaudeAgentOptions:
         return ClaudeAgentOptions(
@@ -357,15 +395,15 @@ async def _one(message: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
 
 
 def _verbatim(prompt: str, uuid: str) -> dict[str, Any]:
-    return {
+    message = {
         "type": "user",
         "message": {"role": "user", "content": prompt},
         "parent_tool_use_id": None,
         "session_id": "default",
         "uuid": uuid,
-        # Else "@/any/path" in a pasted text makes the CLI read that file and send it.
-        "client_composed": True,
     }
+    # Else "@/any/path" in a pasted text makes the CLI read that file and send it.
+    return message if prompt == COMPACT else message | {"client_composed": True}
 
 
 def _sdk(tool: Tool) -> SdkMcpTool[Any]:

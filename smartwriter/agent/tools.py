@@ -1,4 +1,5 @@
-"""What the model may do: read, write and edit the one draft that it is writing."""
+"""What the model may do: read and change the one draft that it writes, read its collection's memory, and
+propose lines for it."""
 
 from __future__ import annotations
 
@@ -11,7 +12,9 @@ from anyio.to_thread import run_sync
 from smartwriter.comparison import notes
 from smartwriter.drafts import DraftText, current_number, text_of
 from smartwriter.errors import Invalid, TextConflict
+from smartwriter.memory import Memory
 from smartwriter.passages import Edit
+from smartwriter.proposals import Proposal, Proposals
 from smartwriter.tasks import Revision
 
 
@@ -112,6 +115,55 @@ class DraftTools:
         if known == before:
             return ""
         return f"\n\nBefore it, the author had changed the draft by hand:\n\n{notes(known, before)}"
+
+
+class MemoryTools:
+    """The tools over a collection's memory: it is read, and lines for it are proposed to the writer."""
+
+    def __init__(
+        self, proposals: Proposals, task: str, draft: str, on_proposal: Callable[[Proposal], None]
+    ) -> None:
+        self.turn = 0
+        self.memory = Memory(())
+        """As the turn's prompt has it."""
+        self._proposals = proposals
+        self._task, self._draft = task, draft
+        self._on_proposal = on_proposal
+
+    def all(self) -> list[Tool]:
+        """None where there is no memory."""
+        if not self.memory.hashes:
+            return []
+        return [
+            Tool(
+                "read_memory",
+                "The whole text of one of the author's notes about the series.",
+                {"file": _string("Its name or title, as the system prompt lists it.")},
+                self._read,
+            ),
+            Tool(
+                "propose_memory",
+                "Propose one line for the series' memory: a fact, claim or term that later articles need, "
+                "that the author has stated or decided. The author decides; nothing is remembered before.",
+                {"line": _string("One sentence, in the language of the memory.")},
+                self._propose,
+            ),
+        ]
+
+    async def _read(self, arguments: Mapping[str, Any]) -> str:
+        wanted = str(arguments["file"])
+        file = self.memory.find(wanted)
+        if file is None:
+            raise Invalid(f"There is no memory file {wanted!r}; there are: {', '.join(self.memory.hashes)}.")
+        return file.text.strip()
+
+    async def _propose(self, arguments: Mapping[str, Any]) -> str:
+        line, turn = str(arguments["line"]), self.turn
+        proposal = await run_sync(
+            lambda: self._proposals.propose(line, task=self._task, draft=self._draft, turn=turn)
+        )
+        self._on_proposal(proposal)
+        return "Proposed; the author will decide."
 
 
 def _edits(given: Any) -> list[Edit]:

@@ -22,6 +22,7 @@ from smartwriter.errors import SmartWriterError
 _COMMANDS = {
     "init": ("library", "Make FOLDER a workspace (by default the current one)."),
     "collection": ("library", "Collections: series of articles that share their memory."),
+    "memory": ("memory", "What a collection remembers, and what is proposed for it."),
     "new": ("shelf", "Start a task: one article with this TITLE."),
     "tasks": ("shelf", "List the tasks."),
     "show": ("shelf", "Show a draft's conversation."),
@@ -47,6 +48,11 @@ _COMMANDS = {
         "Bring paragraphs of the text FROM into the draft TO; or be asked for each that differs.",
     ),
     "blind": ("choosing", "Read two texts without their names, in random order, and pick the better one."),
+    "finish": (
+        "finishing",
+        "Declare TASK done: its text goes to articles/ and into the index, and its draft is closed.",
+    ),
+    "reopen": ("finishing", "Let a finished TASK be written again."),
     "adopt": ("shelf", "Make a draft the one that TASK alone means."),
     "drop": ("shelf", "Put a draft away."),
     "write": ("writing", "Write on with PROMPT (or - for standard input): start a draft, or resume it."),

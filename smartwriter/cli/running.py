@@ -36,6 +36,7 @@ def write(workspace: Workspace, task: Task, draft: Draft, prompt: str, *, offlin
     """Take one turn in the foreground."""
     checked_prompt(prompt)
     config = workspace.config()
+    warn_of_memory(workspace, [task])
     with agent(offline) as claude:
         tell_recovered(workspace, claude)
         turn = anyio.run(_write, workspace, claude, config, task, draft, prompt, json_)
@@ -58,6 +59,7 @@ def run_jobs(
     json_: bool,
 ) -> None:
     config = config or workspace.config()
+    warn_of_memory(workspace, [task for task, _, _ in started])
     with agent(offline) as claude:
         tell_recovered(workspace, claude)
         notifier = Notifier(
@@ -68,6 +70,14 @@ def run_jobs(
     failed = [turn for turn in turns if not isinstance(turn, Turn) or turn.state is not TurnState.finished]
     if failed:
         raise click.ClickException(f"{len(failed)} of {len(turns)} did not finish.")
+
+
+def warn_of_memory(workspace: Workspace, tasks: list[Task]) -> None:
+    """Say once what of their collections' memory is left out, or is too much."""
+    budget = workspace.config().memory_tokens
+    for collection in {task.collection: workspace.task_collection(task) for task in tasks}.values():
+        for problem in collection.memory(budget).problems:
+            click.secho(f"{collection.name}: {problem}", err=True, fg="yellow")
 
 
 def checked_prompt(prompt: str) -> None:
@@ -260,6 +270,8 @@ class _Typist:
                 self._at_line_start = event.text.endswith("\n")
             case "draft_revised":
                 self._note(f"  · revision {event.revision}, {event.characters} characters")
+            case "memory_proposed":
+                self._note(f"  · proposed for {event.file}: {event.text}")
             case "not_saved":
                 self._note(f"NOT SAVED: {event.detail}", fg="red")
             case "finished" | "failed" | "stopped":

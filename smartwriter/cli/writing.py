@@ -66,6 +66,9 @@ def run_command(
 @click.argument("address", metavar="TASK[@DRAFT][:REVISION]")
 @click.option("--at", type=click.IntRange(0), help="The last turn to share; by default the latest.")
 @click.option("--name", help="By default draft-2, draft-3, …")
+@click.option(
+    "--memory", "memory", multiple=True, metavar="FILE=OTHER", help="What if its memory FILE were OTHER."
+)
 @click.option("--variants", type=click.IntRange(2, 20), help="So many forks at once, written with -p.")
 @click.option("-p", "--prompt", help="Write on in the fork with this prompt.")
 @offline_option
@@ -76,6 +79,7 @@ def fork_command(
     address: str,
     at: int | None,
     name: str | None,
+    memory: tuple[str, ...],
     variants: int | None,
     prompt: str | None,
     offline: bool,
@@ -83,9 +87,11 @@ def fork_command(
 ) -> None:
     """Start a trial draft that shares a draft's past, and leave that one alone.
 
-    With a REVISION, it starts from that version of the text.
+    With a REVISION, it starts from that version of the text. With --memory its sessions get another
+    version of one of the collection's memory files; the collection itself stays as it is.
     """
     from smartwriter.fork import fork
+    from smartwriter.what_if import what_if
 
     task, draft, revision = workspace.tasks.resolve_revision(address)
     if variants is not None and (prompt is None or name is not None):
@@ -93,9 +99,11 @@ def fork_command(
     if prompt is not None:
         checked_prompt(prompt)
 
+    other_memory = what_if(workspace, task, draft, memory)
+
     async def run() -> list[Draft]:
         return [
-            await fork(workspace, task, draft, at=at, revision=revision, name=name)
+            await fork(workspace, task, draft, at=at, revision=revision, name=name, memory=other_memory)
             for _ in range(variants or 1)
         ]
 

@@ -1,0 +1,133 @@
+"""Commands over the versions of a collection's memory, beside those of ``remembering``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+
+from smartwriter.cli.app import as_json, in_workspace, print_json
+from smartwriter.cli.remembering import memory_command
+from smartwriter.errors import Invalid
+from smartwriter.memory import Collection
+from smartwriter.memory_versions import MemoryVersion, MemoryVersions
+from smartwriter.staleness import Stale, stale
+from smartwriter.what_if import adopt_memory
+from smartwriter.workspace import Workspace
+
+__all__ = ["memory_command"]
+
+
+@memory_command.command("log")
+@click.argument("name", metavar="COLLECTION")
+@as_json
+@in_workspace
+def log_memory(workspace: Workspace, name: str, json_: bool) -> None:
+    """List the versions of a collection's memory that turns have had, and what changed in each."""
+    log = _log(workspace, workspace.collection(name))
+    if json_:
+        print_json([version.model_dump(mode="json") for version in log])
+        return
+    if not log:
+        click.echo("No turn has had this memory yet.")
+    before: Mapping[str, str] = {}
+    for number, version in enumerate(log, 1):
+        when = version.timestamp.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        click.echo(f"{number}  {when}  {', '.join(_changes(before, version.files))}")
+        before = version.files
+
+
+def _log(workspace: Workspace, collection: Collection) -> list[MemoryVersion]:
+    """What turns have had, and the memory as it is now, if that is another."""
+    versions = MemoryVersions(workspace.hidden)
+    memory = collection.memory(workspace.config().memory_tokens)
+    if versions.log(collection.name):
+        versions.keep(memory)
+    return versions.log(collection.name)
+
+
+def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    changed = [name for name in after if name in before and before[name] != after[name]]
+    return [
+        *(f"new {name}" for name in after if name not in before),
+        *(f"changed {name}" for name in changed),
+        *(f"without {name}" for name in before if name not in after),
+    ] or ["another order"]
+
+
+@memory_command.command("diff")
+@click.argument("name", metavar="COLLECTION")
+@click.argument("first", metavar="A", type=int, required=False)
+@click.argument("second", metavar="B", type=int, required=False)
+@in_workspace
+def diff_memory(workspace: Workspace, name: str, first: int | None, second: int | None) -> None:
+    """Show what differs between two versions of a memory, by their numbers in the log.
+
+    Without numbers: between the last two; with one: from that to the last.
+    """
+    from smartwriter.cli.comparing import compared, show
+
+    log = _log(workspace, workspace.collection(name))
+    if len(log) < 2 and first is None:
+        raise Invalid(f"The memory of {name} has only one version, or none; there is nothing to compare.")
+    numbers = (first or len(log) - 1, second or len(log))
+    for number in numbers:
+        if not 1 <= number <= len(log):
+            raise Invalid(f"The memory of {name} has no version {number}: it has {len(log)}.")
+    versions = MemoryVersions(workspace.hidden)
+    before, after = (log[number - 1].files for number in numbers)
+    same = True
+    for file in dict.fromkeys([*before, *after]):
+        if before.get(file) != after.get(file):
+            same = False
+            texts = [versions.text(files.get(file, "")) or "" for files in (before, after)]
+            show(compared((f"{file} ({numbers[0]})", texts[0]), (f"{file} ({numbers[1]})", texts[1])))
+    if same:
+        click.echo("Nothing differs.")
+
+
+@memory_command.command("stale")
+@click.argument("name", metavar="COLLECTION")
+@as_json
+@in_workspace
+def stale_memory(workspace: Workspace, name: str, json_: bool) -> None:
+    """Name the drafts and articles that were last written under an older version of the memory."""
+    found = stale(workspace, workspace.collection(name))
+    if json_:
+        print_json([_stale_fields(one) for one in found])
+        return
+    if not found:
+        click.echo("Everything was last written under the memory as it is now.")
+    for one in found:
+        address = one.task.address(one.draft.name)
+        click.echo(f"{address}  {one.task.title}, turn {one.turn}: {', '.join(_reasons(one))}")
+
+
+def _stale_fields(one: Stale) -> dict[str, object]:
+    return {
+        "task": one.task.id,
+        "title": one.task.title,
+        "draft": one.draft.name,
+        "turn": one.turn,
+        "changed": one.changed,
+        "added": one.added,
+        "removed": one.removed,
+    }
+
+
+def _reasons(one: Stale) -> list[str]:
+    return [
+        *(f"an older {name}" for name in one.changed),
+        *(f"without {name}" for name in one.added),
+        *(f"with {name}, which is gone" for name in one.removed),
+    ]
+
+
+@memory_command.command("adopt")
+@click.argument("address", metavar="TASK@DRAFT")
+@in_workspace
+def adopt_memory_command(workspace: Workspace, address: str) -> None:
+    """Make a what-if draft's memory the collection's own."""
+    task, draft = workspace.tasks.resolve(address)
+    for path in adopt_memory(workspace, task, draft):
+        click.echo(f"{path} has the text of {task.address(draft.name)}'s version now.")
