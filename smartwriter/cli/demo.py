@@ -23,6 +23,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from smartwriter.cli.library import samples
 from smartwriter.cli.progress import Progress
 from smartwriter.cli.running import OFFLINE_URL
 from smartwriter.events import Event, parse
@@ -53,15 +54,6 @@ def demo_command(live: bool, folder: Path | None) -> None:
         if not live:
             environment |= stack.enter_context(_stand_in(console))
         _Story(console, Workspace.create(root), environment, live).tell()
-
-
-def samples() -> list[Path]:
-    """The sample collections: in the installed package, or in a checkout."""
-    package = Path(__file__).parent.parent
-    for folder in (package / "samples", package.parent / "collections"):
-        if folder.is_dir():
-            return sorted(path for path in folder.iterdir() if path.is_dir())
-    return []
 
 
 class _Story:

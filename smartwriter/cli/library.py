@@ -9,16 +9,32 @@ from typing import Any
 import click
 
 from smartwriter.cli.app import as_json, in_workspace, print_json
+from smartwriter.errors import AlreadyExists
 from smartwriter.memory import LeftOut, Memory, MemoryFile, normal
 from smartwriter.workspace import Workspace
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path), default=Path())
-def init_command(folder: Path) -> None:
+@click.option("--sample", is_flag=True, help="With two sample collections, an English and a Chinese one.")
+def init_command(folder: Path, sample: bool) -> None:
     """Make FOLDER a workspace (by default the current one)."""
     workspace = Workspace.create(folder)
     click.echo(f"{workspace.root} is a workspace.")
+    for source in samples() if sample else ():
+        try:
+            click.echo(f"Copied the collection {workspace.add_sample(source).name}.")
+        except AlreadyExists:
+            click.echo(f"The collection {source.name} is there already, and stays as it is.")
+
+
+def samples() -> list[Path]:
+    """The sample collections: in the installed package, or in a checkout."""
+    package = Path(__file__).parent.parent
+    for folder in (package / "samples", package.parent / "collections"):
+        if folder.is_dir():
+            return sorted(path for path in folder.iterdir() if path.is_dir())
+    return []
 
 
 @click.group()
