@@ -57,7 +57,7 @@ def test_the_console_session_prints_what_it_shows(tmp_path: Path) -> None:
 
 
 def _comparable(output: str) -> list[str]:
-    lines = re.sub(r"\d+\.\d s", "0.0 s", output).rstrip().split("\n")
+    lines = [line.rstrip() for line in re.sub(r"\d+\.\d s", "0.0 s", output).rstrip().split("\n")]
     # Drafts written in parallel end in any order.
     return sorted(lines) if all("finished," in line for line in lines) else lines
 
