@@ -6,10 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rapidfuzz import fuzz
-
 from smartwriter.errors import Invalid
-from smartwriter.words import front_matter, paragraphs
 
 _MOST_COMPARED = 2000  # characters of a passage that is looked for
 _LEAST_ALIKE = 50.0  # percent, to be worth showing
@@ -43,6 +40,8 @@ def edited(text: str, edits: Sequence[Edit]) -> str:
 
 def in_the_manner_of(before: str, after: str) -> str:
     """A new text with what belongs to the writer in the one before: front matter and line ends."""
+    from smartwriter.words import front_matter  # most commands never need what it takes to load
+
     after = with_line_ends(after, line_end_of(before))
     own = before[: front_matter(before)]
     return after if not own or front_matter(after) else own + after
@@ -56,6 +55,10 @@ def line_end_of(text: str) -> str:
 
 def nearest(text: str, passage: str) -> str | None:
     """What is most like a passage in a text; None when nothing is much like it."""
+    from rapidfuzz import fuzz
+
+    from smartwriter.words import paragraphs
+
     wanted = passage[:_MOST_COMPARED]
     found: tuple[float, str] = (_LEAST_ALIKE, "")
     for paragraph in paragraphs(text):

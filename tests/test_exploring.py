@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from test_cli import converse, data, printed, refused, run
 
+from smartwriter.proposals import Proposals
 from smartwriter.tasks import MAIN, Task, TurnState
 from smartwriter.workspace import Workspace
 
@@ -191,6 +192,21 @@ def test_blind_records_what_was_chosen(workspace: Workspace, task: Task, answer:
     wanted = (main, trial) if (answer == "1") == first else (trial, main)
     assert (choice.chosen, choice.other, choice.why) == (*wanted, "quieter")
     assert f"You chose {choice.chosen}, over {choice.other}." in result.stdout
+
+
+def test_what_made_a_text_better_can_be_proposed_for_the_memory(workspace: Workspace) -> None:
+    """The reason of a blind choice waits for review like any proposal, if the writer wants it to."""
+    collection = workspace.new_collection("rivers")
+    task = workspace.new_task("Fog", "rivers")
+    for text in ("One.\n", "Two.\n"):
+        workspace.text(task, MAIN).write(text, author="model", turn=1)
+    result = run(
+        workspace, "blind", f"{task.id}:1", f"{task.id}:2", stdin=b"1\nShort sentences win.\ny\n"
+    )
+    assert result.exit_code == 0, result.output
+    (proposal,) = Proposals(workspace.hidden, collection).pending()
+    assert (proposal.text, proposal.task, proposal.draft) == ("Short sentences win.", task.id, MAIN)
+    assert "Short sentences" not in collection.memory().render()
 
 
 def test_blind_needs_two_texts(workspace: Workspace, task: Task) -> None:

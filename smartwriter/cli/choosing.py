@@ -8,6 +8,7 @@ import click
 
 from smartwriter.cli.app import as_json, in_workspace, print_json
 from smartwriter.errors import Invalid
+from smartwriter.proposals import Proposals
 from smartwriter.tasks import Choice
 from smartwriter.texts import Version, pick, version
 from smartwriter.words import paragraphs
@@ -84,8 +85,21 @@ def blind_command(workspace: Workspace, first: str, second: str) -> None:
     why = click.prompt("Why? (one line, or nothing)", default="", show_default=False)
     workspace.tasks.choose(chosen.task.id, Choice(chosen=str(chosen), other=str(other), why=why.strip()))
     click.echo(f"You chose {chosen}, over {other}.")
+    if why.strip() and workspace.task_collection(chosen.task).memory().hashes:
+        _propose(workspace, chosen, why)
     if chosen.draft.name != chosen.task.current:
         click.echo(f"To go on with it: smartwriter adopt {chosen.task.address(chosen.draft.name)}")
+
+
+def _propose(workspace: Workspace, chosen: Version, why: str) -> None:
+    """What made a text the better one may be what the whole series should be like."""
+    collection = workspace.task_collection(chosen.task)
+    if not click.confirm(f"Propose that for the memory of {collection.name}?", default=False):
+        return
+    turn = workspace.next_turn(chosen.task, chosen.draft.name) - 1
+    proposals = Proposals(workspace.hidden, collection)
+    proposals.propose(why, task=chosen.task.id, draft=chosen.draft.name, turn=max(turn, 0))
+    click.echo(f"Decide on it with: smartwriter memory review {collection.name}")
 
 
 def _with_text(found: Version) -> Version:

@@ -100,7 +100,8 @@ def stale_memory(workspace: Workspace, name: str, json_: bool) -> None:
         click.echo("Everything was last written under the memory as it is now.")
     for one in found:
         address = one.task.address(one.draft.name)
-        click.echo(f"{address}  {one.task.title}, turn {one.turn}: {', '.join(_reasons(one))}")
+        article = " (an article)" if _is_article(one) else ""
+        click.echo(f"{address}  {one.task.title}{article}, turn {one.turn}: {', '.join(_reasons(one))}")
 
 
 def _stale_fields(one: Stale) -> dict[str, object]:
@@ -108,11 +109,17 @@ def _stale_fields(one: Stale) -> dict[str, object]:
         "task": one.task.id,
         "title": one.task.title,
         "draft": one.draft.name,
+        "article": _is_article(one),
         "turn": one.turn,
         "changed": one.changed,
         "added": one.added,
         "removed": one.removed,
     }
+
+
+def _is_article(one: Stale) -> bool:
+    finished = one.task.finished
+    return finished is not None and finished.closed and finished.draft == one.draft.name
 
 
 def _reasons(one: Stale) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,8 +13,10 @@ from smartwriter.journal import Contents
 from smartwriter.memory import normal
 from smartwriter.tasks import Task, Turn, TurnState, Usage, usage_of
 from smartwriter.transcript import messages
-from smartwriter.words import Counts, count, count_words
 from smartwriter.workspace import Workspace
+
+if TYPE_CHECKING:
+    from smartwriter.words import Counts
 
 
 @click.command()
@@ -67,6 +69,8 @@ def tasks_command(workspace: Workspace, json_: bool) -> None:
 def _progress(workspace: Workspace, task: Task) -> str:
     if task.target is None:
         return ""
+    from smartwriter.words import count_words  # `tasks` is to be quick where nobody set a target
+
     try:
         words = count_words(workspace.text(task, task.current).read())
     except (Invalid, OSError):  # doctor says what is wrong with it
@@ -159,6 +163,8 @@ def count_command(workspace: Workspace, address: str | None, collection: str | N
 
 
 def _in_all(counts: list[Counts]) -> Counts:
+    from smartwriter.words import Counts
+
     return Counts(
         words=sum(one.words for one in counts),
         characters=sum(one.characters for one in counts),
@@ -168,6 +174,8 @@ def _in_all(counts: list[Counts]) -> Counts:
 
 
 def _counts(workspace: Workspace, task: Task, draft: str) -> Counts:
+    from smartwriter.words import count
+
     return count(workspace.text(task, draft).read())
 
 
