@@ -34,6 +34,7 @@ MODULES = (
     "broken_connections",
     "listeners",
     "quick_commands",
+    "comparisons",
 )
 
 
