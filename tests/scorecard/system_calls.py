@@ -401,9 +401,9 @@ def _text_fault(folder: Path) -> str:
     workspace, task = _task(folder)
     text = workspace.text(task, "main")
     revisions = [revision.text for revision in text.revisions()]
-    if revisions not in ([*_TEXTS], [*_TEXTS, _EDIT, _LAST]):
+    if revisions not in ([*_TEXTS], [*_TEXTS, _EDIT], [*_TEXTS, _EDIT, _LAST]):
         return f"{len(revisions)} revisions"
-    allowed = (_EDIT,) if len(revisions) == len(_TEXTS) else (_EDIT, _LAST)
+    allowed = (_LAST,) if _LAST in revisions else (_EDIT,)
     return "" if text.read() in allowed else "another text"
 
 
@@ -423,6 +423,7 @@ _NOTHING = "(?!)"
 _TEMPORARY = r"(.*/)?\.[^/]*\.tmp"
 _HIDDEN = r"\.smartwriter/"
 _DRAFTS = r"collections/unfiled/drafts/渡口/"
+_NEXT = rf"{_DRAFTS}\.(main|trial)\.md\.next"
 _TASKS = rf"{_HIDDEN}tasks\.jsonl"
 
 _OPERATIONS = [
@@ -458,7 +459,7 @@ _OPERATIONS = [
         _workspace,
         _fork,
         changes=_TASKS,
-        makes=rf"{_HIDDEN}(sessions|turns|revisions|locks|trash)/.*|{_DRAFTS}trial\.md|{_TEMPORARY}",
+        makes=rf"{_HIDDEN}(sessions|turns|revisions|locks|trash)/.*|{_DRAFTS}trial\.md|{_NEXT}|{_TEMPORARY}",
         fault=_fork_fault,
         undone=_trial_fault,
     ),
@@ -494,7 +495,7 @@ _OPERATIONS = [
         _hand_edited,
         _write_text,
         changes=rf"{_DRAFTS}main\.md|{_HIDDEN}revisions/.*/main\.jsonl",
-        makes=_TEMPORARY,
+        makes=f"{_NEXT}|{_TEMPORARY}",
         fault=_text_fault,
         undone=_text_undone,
     ),
