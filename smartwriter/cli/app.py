@@ -17,52 +17,73 @@ import click
 
 from smartwriter.errors import SmartWriterError
 
-# The module of each command, and its help: a module is imported when one of its commands runs, so
-# that the quick ones stay quick, and the list of commands needs none.
-_COMMANDS = {
-    "init": ("library", "Make FOLDER a workspace (by default the current one)."),
-    "collection": ("library", "Collections: series of articles that share their memory."),
-    "memory": ("memory", "What a collection remembers, and what is proposed for it."),
-    "new": ("shelf", "Start a task: one article with this TITLE."),
-    "tasks": ("shelf", "List the tasks."),
-    "show": ("shelf", "Show a draft's conversation."),
-    "text": ("history", "Print a draft's text, or an earlier version of it."),
-    "count": ("shelf", "Count a text: words, characters, paragraphs, reading time."),
-    "log": ("history", "Show what happened: turns, versions of the text and forks, a line each."),
-    "compare": ("comparing", "Show what differs from A to B: drafts as TASK[@DRAFT][:REVISION], or files."),
-    "blame": ("history", "Say of each paragraph who wrote it, in which turn, and with which memory files."),
-    "export": ("exporting", "Write a text to a file that others can read."),
-    "usage": ("shelf", "Show what a task's drafts have used: tokens, cost, time."),
-    "fork": ("writing", "Start a trial draft that shares a draft's past, and leave that one alone."),
-    "rewind": (
-        "history",
-        "Go back to a turn, text and conversation; what came after it stays in its own draft.",
-    ),
-    "restore": (
-        "history",
-        "Put an earlier version of a text back as a new one; or take a dropped draft up again.",
-    ),
-    "take": ("history", "Make an answer of the model the draft's text."),
-    "pick": (
-        "choosing",
-        "Bring paragraphs of the text FROM into the draft TO; or be asked for each that differs.",
-    ),
-    "blind": ("choosing", "Read two texts without their names, in random order, and pick the better one."),
-    "finish": (
-        "finishing",
-        "Declare TASK done: its text goes to articles/ and into the index, and its draft is closed.",
-    ),
-    "reopen": ("finishing", "Let a finished TASK be written again."),
-    "adopt": ("shelf", "Make a draft the one that TASK alone means."),
-    "drop": ("shelf", "Put a draft away."),
-    "write": ("writing", "Write on with PROMPT (or - for standard input): start a draft, or resume it."),
-    "run": ("writing", "Write several drafts at once."),
-    "watch": ("following", "Watch drafts being written, by whatever process, until ctrl-C."),
-    "stop": ("following", "Stop the turn of a draft, in whatever process; what was written of it stays."),
-    "status": ("following", "Say what is being written, by whom, and what was cut off."),
-    "doctor": ("doctor", "Read everything and prove that it can be used."),
-    "demo": ("demo", "Watch three articles written at once, killed, resumed, forked and compared."),
+# By what they are for: the module of each command, and its help. A module is imported when one of its
+# commands runs, so that the quick ones stay quick, and the list of commands needs none.
+_SECTIONS = {
+    "Write": {
+        "new": ("shelf", "Start a task: one article with this TITLE."),
+        "write": ("writing", "Write on with PROMPT (or - for standard input): start a draft, or resume it."),
+        "run": ("writing", "Write several drafts at once."),
+        "watch": ("following", "Watch drafts being written, by whatever process, until ctrl-C."),
+        "stop": ("following", "Stop the turn of a draft, in whatever process; what was written of it stays."),
+        "status": ("following", "Say what is being written, by whom, and what was cut off."),
+    },
+    "Read": {
+        "tasks": ("shelf", "List the tasks."),
+        "show": ("shelf", "Show a draft's conversation."),
+        "text": ("history", "Print a draft's text, or an earlier version of it."),
+        "count": ("shelf", "Count a text: words, characters, paragraphs, reading time."),
+        "usage": ("shelf", "Show what a task's drafts have used: tokens, cost, time."),
+        "log": ("history", "Show what happened: turns, versions of the text and forks, a line each."),
+        "export": ("exporting", "Write a text to a file that others can read."),
+    },
+    "Try things out": {
+        "fork": ("writing", "Start a trial draft that shares a draft's past, and leave that one alone."),
+        "rewind": (
+            "history",
+            "Go back to a turn, text and conversation; what came after it stays in its own draft.",
+        ),
+        "compare": (
+            "comparing",
+            "Show what differs from A to B: drafts as TASK[@DRAFT][:REVISION], or files.",
+        ),
+        "blame": (
+            "history",
+            "Say of each paragraph who wrote it, in which turn, and with which memory files.",
+        ),
+        "pick": (
+            "choosing",
+            "Bring paragraphs of the text FROM into the draft TO; or be asked for each that differs.",
+        ),
+        "take": ("history", "Make an answer of the model the draft's text."),
+        "blind": (
+            "choosing",
+            "Read two texts without their names, in random order, and pick the better one.",
+        ),
+        "restore": (
+            "history",
+            "Put an earlier version of a text back as a new one; or take a dropped draft up again.",
+        ),
+        "adopt": ("shelf", "Make a draft the one that TASK alone means."),
+        "drop": ("shelf", "Put a draft away."),
+    },
+    "Series": {
+        "collection": ("library", "Collections: series of articles that share their memory."),
+        "memory": ("memory", "What a collection remembers, and what is proposed for it."),
+        "finish": (
+            "finishing",
+            "Declare TASK done: its text goes to articles/ and into the index, and its draft is closed.",
+        ),
+        "reopen": ("finishing", "Let a finished TASK be written again."),
+    },
+    "The workspace": {
+        "init": ("library", "Make FOLDER a workspace (by default the current one)."),
+        "doctor": ("doctor", "Read everything and prove that it can be used."),
+        "demo": ("demo", "Watch three articles written at once, killed, resumed, forked and compared."),
+    },
 }
+_COMMANDS = {name: about for section in _SECTIONS.values() for name, about in section.items()}
+_WIDTH = max(map(len, _COMMANDS))
 
 
 class _Commands(click.Group):
@@ -77,8 +98,9 @@ class _Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, help) for name, (_, help) in _COMMANDS.items()])
+        for title, commands in _SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(_WIDTH), help) for name, (_, help) in commands.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
