@@ -200,9 +200,7 @@ def test_what_made_a_text_better_can_be_proposed_for_the_memory(workspace: Works
     task = workspace.new_task("Fog", "rivers")
     for text in ("One.\n", "Two.\n"):
         workspace.text(task, MAIN).write(text, author="model", turn=1)
-    result = run(
-        workspace, "blind", f"{task.id}:1", f"{task.id}:2", stdin=b"1\nShort sentences win.\ny\n"
-    )
+    result = run(workspace, "blind", f"{task.id}:1", f"{task.id}:2", stdin=b"1\nShort sentences win.\ny\n")
     assert result.exit_code == 0, result.output
     (proposal,) = Proposals(workspace.hidden, collection).pending()
     assert (proposal.text, proposal.task, proposal.draft) == ("Short sentences win.", task.id, MAIN)

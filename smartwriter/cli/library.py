@@ -55,6 +55,19 @@ def new_collection(workspace: Workspace, name: str) -> None:
     click.echo(f"Made {collection.path}; fill in its {', '.join(names)} and {last}.")
 
 
+@collection_command.command("rename")
+@click.argument("old")
+@click.argument("new")
+@in_workspace
+def rename(workspace: Workspace, old: str, new: str) -> None:
+    """Give a collection another name; also after its folder got one already."""
+    from smartwriter.renaming import rename_collection
+
+    collection, tasks = rename_collection(workspace, old, new)
+    count = f"{len(tasks)} {'task' if len(tasks) == 1 else 'tasks'}"
+    click.echo(f"{old} is {collection.name} now, for {count} as well.")
+
+
 @collection_command.command("list")
 @as_json
 @in_workspace
