@@ -23,7 +23,8 @@ def rename_collection(workspace: Workspace, old: str, new: str) -> tuple[Collect
 
     Sessions stay where they are: a task keeps its project key for life. Blocking.
     :returns: the collection, and the tasks that refer to it by its new name now.
-    :raises CollectionNotFound: when there is none of the old name, and no task of it. :raises AlreadyExists: when both are.
+    :raises CollectionNotFound: when there is none of the old name, and no task of it.
+    :raises AlreadyExists: when both are there.
     :raises Invalid: for a name that no folder can have. :raises DraftBusy: while a draft is written.
     """
     old, new = normal(old).strip().rstrip("/"), normal(new).strip().rstrip("/")
