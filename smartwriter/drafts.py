@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
+import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,8 +52,16 @@ class DraftText:
         self.path = path
         self._address = address
         self._journal = journal.Journal(revisions)
-        self._next = path.with_name(f".{path.name}.next")
         self._trash = trash
+
+    @property
+    def _place(self) -> Path:
+        """Where the file is: a link of the writer's stays one."""
+        return Path(os.path.realpath(self.path))
+
+    @property
+    def _next(self) -> Path:
+        return self._place.with_name(f".{self._place.name}.next")
 
     # Reading ---------------------------------------------------------------------------------
 
@@ -111,7 +121,7 @@ class DraftText:
             draft = self._catch_up(transaction, turn)
             if author == "model":
                 text = in_the_manner_of(text_of(draft), text)
-            _check(text)
+            check_text(text)
             revision = _next_revision(draft, text, author, turn, source, paragraphs)
             if base is not None and current_number(draft) != base and text != text_of(draft):
                 self._put_aside(transaction, draft, revision)
@@ -128,7 +138,7 @@ class DraftText:
             draft = self._catch_up(transaction, turn)
             try:
                 text = edited(text_of(draft), edits)
-                _check(text)
+                check_text(text)
             except Invalid:
                 if (known := _edited_base(draft, edits, base)) is None:
                     raise
@@ -153,7 +163,7 @@ class DraftText:
             after = self._catch_up(transaction, turn)
             gone = self._read_file() is None and bool(after)
             if gone and restore:
-                journal.write_document(self.path, text_of(after))
+                journal.write_document(self._place, text_of(after))
         return HandEdit(after[-1] if len(after) > len(before) else None, gone and restore)
 
     def put_away(self) -> None:
@@ -169,12 +179,12 @@ class DraftText:
         revisions = self.revisions()
         text = self._read_file()
         if self._is_behind(revisions, text):
-            journal.move(self._next, self.path)
+            journal.move(self._next, self._place)
             return revisions
         self._next.unlink(missing_ok=True)
         if text is None or text == text_of(revisions):
             return revisions
-        _check(text, f" ({self.path})")
+        check_text(text, f" ({self.path})")
         hand_edit = _next_revision(revisions, text, "writer", turn)
         transaction.append([_line(hand_edit)])
         return [*revisions, hand_edit]
@@ -193,6 +203,8 @@ class DraftText:
     def _append(self, transaction: journal.Transaction, revision: Revision, before: str) -> None:
         """Record a revision and put its text in the file's place. :raises TextConflict:"""
         journal.write_document(self._next, revision.text)
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copymode(self._place, self._next)
         transaction.append([_line(revision)])
         slipped_in = self._read_file()
         if slipped_in not in (None, before):  # saved by an editor since we looked
@@ -200,7 +212,7 @@ class DraftText:
             transaction.append([_line(theirs)])
             self._next.unlink()
             raise TextConflict(theirs.number, slipped_in, revision.number)
-        journal.move(self._next, self.path)
+        journal.move(self._next, self._place)
 
     def _put_aside(self, transaction: journal.Transaction, draft: list[Revision], revision: Revision) -> None:
         transaction.append([_line(revision.model_copy(update={"aside": True}))])
@@ -233,15 +245,18 @@ def current_number(revisions: Iterable[Revision]) -> int:
 def known_after(turn: Turn, revisions: Iterable[Revision]) -> int:
     """The last revision that the model knew of when a turn had ended; 0 for none.
 
-    It knows those that it wrote itself, also where the turn's process died before it said so.
+    It knows those that it wrote itself, also where the turn's process died before it said so; but not
+    one that it wrote over a hand edit that nobody lived to tell it of.
     """
-    own = [
-        revision.number
-        for revision in revisions
-        if revision.turn == turn.number and revision.author == "model" and not revision.aside
-        if revision.source is None
-    ]
-    return max([turn.revision or 0, *own])
+    known, before = turn.revision or 0, 0
+    for revision in revisions:
+        if revision.aside:
+            continue
+        own = revision.turn == turn.number and revision.author == "model" and revision.source is None
+        if own and (before <= known or turn.revision is None):
+            known = max(known, revision.number)
+        before = revision.number
+    return known
 
 
 def shared_turn(revision: Revision) -> int:
@@ -267,12 +282,17 @@ def _next_revision(
     source: Source | None = None,
     paragraphs: Sequence[int] = (),
 ) -> Revision:
+    from smartwriter.comparison import word_changes  # only writing needs it, and it takes long to load
+
+    gained, lost = word_changes(text_of(revisions), text)
     return Revision(
         number=revisions[-1].number + 1 if revisions else 1,
         author=author,
         turn=turn,
         sha256=sha256_of(text),
         text=text,
+        gained=gained,
+        lost=lost,
         source=source,
         paragraphs=tuple(paragraphs),
     )
@@ -292,7 +312,8 @@ def _revision(line: Entry) -> Revision | None:
         return None
 
 
-def _check(text: str, where: str = "") -> None:
+def check_text(text: str, where: str = "") -> None:
+    """:raises Invalid: for what cannot be kept."""
     if "\0" in text:
         raise Invalid(f"The text holds a NUL character, which a Markdown file cannot{where}.")
     if len(text.encode("utf-8", "surrogatepass")) > MAX_TEXT_BYTES:

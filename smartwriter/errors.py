@@ -100,9 +100,12 @@ class CollectionNotFound(SmartWriterError, LookupError):
 
 
 class DraftNotFound(SmartWriterError, LookupError):
-    def __init__(self, task: str, draft: str, drafts: Sequence[str], what: str = "draft") -> None:
+    def __init__(
+        self, task: str, draft: str, drafts: Sequence[str], what: str = "draft", *, dropped: bool = False
+    ) -> None:
         has = f"it has: {', '.join(drafts)}" if drafts else "it has none"
-        super().__init__(f"Task {task} has no {what} {draft!r}; {has}.")
+        back = f" To take up the dropped one: smartwriter restore {task}@{draft}" if dropped else ""
+        super().__init__(f"Task {task} has no {what} {draft!r}; {has}.{back}")
         self.task, self.draft = task, draft
 
 

@@ -12,11 +12,11 @@ from anyio.to_thread import run_sync
 import smartwriter.journal as journal
 from smartwriter.agent.claude import fork_transcript
 from smartwriter.damage import Entry
-from smartwriter.drafts import DraftText, current_number, known_after, shared_turn, text_of
+from smartwriter.drafts import DraftText, check_text, current_number, known_after, shared_turn, text_of
 from smartwriter.errors import SessionMissing, TurnNotFound
 from smartwriter.lease import Lease
 from smartwriter.task_manager import free_draft_name
-from smartwriter.tasks import Draft, Origin, Source, Task, Turn, TurnState, WhatIf
+from smartwriter.tasks import ANSWERED, Draft, Origin, Source, Task, Turn, TurnState, WhatIf
 from smartwriter.transcript import cut, forked_uuids
 from smartwriter.workspace import Workspace
 
@@ -41,7 +41,7 @@ async def fork(
     The new draft is recorded in the task last: before that, nothing refers to what a crash left.
 
     :param at: the last turn to share, 0 for none; None: the one of the revision, else the last one
-        that is finished.
+        that has ended, however it did.
     :param revision: whose text to start from; None: the text as the turn left it.
     :param memory: other versions of memory files, beside those that the origin has itself.
     :raises TurnNotFound, RevisionNotFound, SessionMissing, AlreadyExists, Invalid:
@@ -104,6 +104,7 @@ def _plan(
 ) -> _Plan:
     """Everything that can be refused is, before anything is written."""
     free_draft_name(task, name)
+    workspace.check_folder(task)
     text = workspace.text(task, draft.name)
     turns = workspace.tasks.turns(task, draft.name)
     if revision is not None and at is None:
@@ -128,9 +129,9 @@ def _turn_of(text: DraftText, revision: int, turns: list[Turn]) -> int:
 def _split(address: str, turns: list[Turn], at: int | None) -> tuple[list[Turn], list[Turn]]:
     ended = [turn for turn in turns if turn.state is not TurnState.running]
     if at is None:
-        at = max((turn.number for turn in turns if turn.state is TurnState.finished), default=0)
+        at = max((turn.number for turn in ended), default=0)
     if at != 0 and at not in {turn.number for turn in ended}:
-        raise TurnNotFound(address, at, sum(turn.state is TurnState.finished for turn in turns))
+        raise TurnNotFound(address, at, sum(turn.state in ANSWERED for turn in turns))
     return [turn for turn in turns if turn.number <= at], [turn for turn in turns if turn.number > at]
 
 
@@ -142,9 +143,9 @@ def _owner(task: Task, draft: Draft, turn: int) -> Draft:
 
 
 def _known_text(workspace: Workspace, task: Task, draft: Draft, shared: list[Turn]) -> _Text | None:
-    if not shared:
+    last = _last_told(workspace, task, draft, shared)
+    if last is None:
         return None
-    last = shared[-1]
     owner = _owner(task, draft, last.number)
     revisions = workspace.text(task, owner.name).revisions()
     if owner is not draft:
@@ -158,6 +159,13 @@ def _known_text(workspace: Workspace, task: Task, draft: Draft, shared: list[Tur
     return _Text(text, _source(task, owner.name, known))
 
 
+def _last_told(workspace: Workspace, task: Task, draft: Draft, shared: list[Turn]) -> Turn | None:
+    """The last turn whose prompt, with all that was told in it, reached the model."""
+    transcript = workspace.transcript(task, draft)
+    reached = (turn for turn in reversed(shared) if turn.state in ANSWERED or transcript.has(turn.uuid))
+    return next(reached, None)
+
+
 def _text_after(
     workspace: Workspace, task: Task, draft: Draft, shared: list[Turn], *, latest: bool
 ) -> _Text | None:
@@ -168,6 +176,7 @@ def _text_after(
     revisions = [revision for revision in text.revisions() if latest or revision.turn <= number]
     recorded = text_of(revisions)
     if latest and (now := text.read()) != recorded:
+        check_text(now, f" ({text.path})")
         return _Text(now, None)
     return _Text(recorded, _source(task, owner.name, current_number(revisions))) if revisions else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -41,24 +42,33 @@ def provenance(revisions_of: RevisionsOf, task: str, draft: str, number: int) ->
     return _History(revisions_of).after(task, draft, number)
 
 
+class _Followed:
+    """A draft, as far as its revisions have been followed."""
+
+    def __init__(self, revisions: Sequence[Revision]) -> None:
+        self.left = deque(revisions)
+        self.state: list[Provenance] = []
+        self.at: dict[int, list[Provenance]] = {}
+        """Of each revision followed; one that was put aside is no step on the way to the next."""
+
+
 class _History:
     def __init__(self, revisions_of: RevisionsOf) -> None:
         self._revisions_of = revisions_of
-        self._known: dict[tuple[str, str], dict[int, list[Provenance]]] = {}
+        self._drafts: dict[tuple[str, str], _Followed] = {}
 
     def after(self, task: str, draft: str, number: int) -> list[Provenance]:
-        key = (task, draft)
-        if key not in self._known:
-            self._known[key] = {}  # filled as it grows: sources are always earlier ones
-            self._follow(task, draft, self._known[key])
-        found = [known for known in self._known[key] if known <= number]
-        return self._known[key][max(found)] if found else []
-
-    def _follow(self, task: str, draft: str, states: dict[int, list[Provenance]]) -> None:
-        state: list[Provenance] = []
-        for revision in self._revisions_of(task, draft):
+        if (task, draft) not in self._drafts:
+            self._drafts[task, draft] = _Followed(self._revisions_of(task, draft))
+        followed = self._drafts[task, draft]
+        # No further than asked for: two drafts may have taken from each other again and again.
+        while followed.left and followed.left[0].number <= number:
+            revision = followed.left.popleft()
+            state = followed.at[revision.number] = self._next(followed.state, revision, task, draft)
             if not revision.aside:
-                state = states[revision.number] = self._next(state, revision, task, draft)
+                followed.state = state
+        found = [known for known in followed.at if known <= number]
+        return followed.at[max(found)] if found else []
 
     def _next(self, state: list[Provenance], revision: Revision, task: str, draft: str) -> list[Provenance]:
         source, turn, known = revision.source, revision.turn, state

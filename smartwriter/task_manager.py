@@ -96,7 +96,7 @@ class TaskManager:
         """:raises DraftNotFound: also for a dropped one."""
         draft = task.drafts.get(name)
         if draft is None or draft.dropped:
-            raise DraftNotFound(task.id, name, task.live_drafts)
+            raise DraftNotFound(task.id, name, task.live_drafts, dropped=draft is not None)
         return draft
 
     def create(

@@ -130,6 +130,10 @@ class TurnState(str, Enum):
     """Its process died in it, but the CLI finished the answer, and it was taken in later."""
 
 
+ANSWERED = (TurnState.finished, TurnState.recovered)
+"""The states of turns that have their whole answer."""
+
+
 class Usage(Value):
     """Of one turn."""
 
@@ -208,5 +212,8 @@ class Revision(Value):
     source: Source | None = None
     paragraphs: tuple[int, ...] = ()
     """Of the source's text, from 1, that were taken over; none: all."""
+    gained: int | None = None
+    """Words, to the text before it; with ``lost``. None: recorded by a version that did not count."""
+    lost: int | None = None
     aside: bool = False
     """Kept, but never the draft's text: it did not fit to what the writer had changed meanwhile."""

@@ -45,6 +45,7 @@ def version(workspace: Workspace, address: str) -> Version:
     :raises TaskNotFound, DraftNotFound, RevisionNotFound, Invalid:
     """
     task, draft, number = workspace.tasks.resolve_revision(address)
+    workspace.check_folder(task)
     text = workspace.text(task, draft.name)
     if number is not None:
         return Version(task, draft, number, text.revision(number).text)
@@ -63,6 +64,7 @@ def take_answer(workspace: Workspace, task: Task, draft: Draft, turn: int | None
 
     :param turn: None: the last one. :raises TurnNotFound, Invalid, DraftBusy:
     """
+    workspace.check_folder(task)
     turns = workspace.tasks.turns(task, draft.name)
     found = [number for number, one in enumerate(turns) if turn in (None, one.number)]
     if not found:

@@ -65,7 +65,10 @@ def _ordered(
 def _changes(revisions: Sequence[Revision]) -> list[Change]:
     changes, text = [], ""
     for revision in revisions:
-        changes.append(Change(revision, *word_changes(text, revision.text)))
+        if revision.gained is not None and revision.lost is not None:
+            changes.append(Change(revision, revision.gained, revision.lost))
+        else:
+            changes.append(Change(revision, *word_changes(text, revision.text)))
         text = text if revision.aside else revision.text
     return changes
 

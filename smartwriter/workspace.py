@@ -139,6 +139,22 @@ class Workspace:
         except CollectionNotFound:
             return self._lost(task.collection)
 
+    def check_folder(self, task: Task) -> None:
+        """:raises Invalid: when the folder of a task's collection has another name by now.
+
+        There the writer goes on with the text; a second one under the old name would go unnoticed. One
+        that is gone altogether is made again.
+        """
+        if task.collection == UNFILED or self.task_collection(task).path.is_dir():
+            return
+        for collection in self.collections():
+            if (collection.path / "drafts" / task.folder).is_dir():
+                raise Invalid(
+                    f"There is no folder of {task.collection} any more, but {collection.name} has the texts "
+                    f"of {task.title}; if it is the same one, say so first: "
+                    f"smartwriter collection rename {task.collection} {collection.name}"
+                )
+
     def _lost(self, name: str) -> Collection:
         """A collection whose folder is gone. Its name is a task's: from a file, so not to be trusted."""
         parts = name.split("/")

@@ -31,7 +31,7 @@ from smartwriter.agent.claude import (
 from smartwriter.agent.notes import changes, lost_prompt
 from smartwriter.agent.prompt import system_prompt
 from smartwriter.agent.tools import DraftTools, MemoryTools
-from smartwriter.drafts import known_after
+from smartwriter.drafts import current_number, known_after
 from smartwriter.errors import JournalError, NotSavedYet, SessionMissing
 from smartwriter.events import (
     DraftRevised,
@@ -57,10 +57,8 @@ from smartwriter.memory import Memory
 from smartwriter.proposals import Proposal, Proposals
 from smartwriter.reliance import reliance
 from smartwriter.spool import SpooledStore
-from smartwriter.tasks import Draft, Revision, Task, Turn, TurnState, now
+from smartwriter.tasks import ANSWERED, Draft, Revision, Task, Turn, TurnState, now
 from smartwriter.workspace import Workspace
-
-_ANSWERED = (TurnState.finished, TurnState.recovered)
 
 
 @dataclass(frozen=True)
@@ -110,9 +108,11 @@ class DraftWriter:
     def check(self) -> None:
         """Whether it could take a turn. Blocking.
 
-        :raises SessionMissing: :raises Invalid: when the article is finished.
+        :raises SessionMissing: :raises Invalid: when the article is finished, or its collection gone.
         """
-        check_open(self._workspace.tasks.find(self._task.id), self._draft.name)
+        task = self._workspace.tasks.find(self._task.id)
+        check_open(task, self._draft.name)
+        self._workspace.check_folder(task)
         self._is_stored(self._workspace.tasks.turns(self._task, self._draft.name))
 
     async def take_turn(self, prompt: str) -> Turn:
@@ -191,16 +191,18 @@ class DraftWriter:
         hand_edit = self._text.take_hand_edit(number)
         revisions = self._text.revisions()
         self._tools.turn, self._tools.known = number, self._known(turns, revisions)
+        self._tools.told = self._tools.known
         if prompt.strip() == COMPACT:  # alone, or it is no command; the rest is told with the next prompt
             return COMPACT
         told, self._tools.known = changes(revisions, self._tools.known, restored=hand_edit.restored)
+        self._tools.told = current_number(revisions)
         lost = [turn.prompt for turn in _unanswered(turns) if not self._is_in_transcript(turn)]
         relied_on = self._reliance(turns, memory)
         return "\n\n".join([*map(lost_prompt, lost), *told, *relied_on, prompt])
 
     def _reliance(self, turns: list[Turn], memory: Memory) -> list[str]:
         """What to tell of changes to the memory that this text, or another one after this, relies on."""
-        before = next((turn.memory for turn in reversed(turns) if turn.state in _ANSWERED), None)
+        before = next((turn.memory for turn in reversed(turns) if turn.state in ANSWERED), None)
         if before is None or before == memory.hashes:
             return []
         return reliance(self._workspace, self._task, self._draft, before, memory)
@@ -208,7 +210,7 @@ class DraftWriter:
     def _known(self, turns: list[Turn], revisions: list[Revision]) -> int:
         """The last revision of the text that the model knows of, from the last turn that reached it."""
         for turn in reversed(turns):
-            if turn.state not in _ANSWERED and not self._is_in_transcript(turn):
+            if turn.state not in ANSWERED and not self._is_in_transcript(turn):
                 continue
             return known_after(turn, revisions)
         return 0
@@ -223,7 +225,7 @@ class DraftWriter:
         transcript = self._workspace.transcript(self._task, self._draft)
         if transcript.has_entries():
             return True
-        if any(turn.state in _ANSWERED for turn in turns):
+        if any(turn.state in ANSWERED for turn in turns):
             raise SessionMissing(self._task.address(self._draft.name), transcript.path)
         return False
 

@@ -164,11 +164,19 @@ def test_an_ambiguous_prefix(shelf: Workspace, on: Callable[[str], list[str]]) -
     )
 
 
-@pytest.mark.parametrize("draft", ["nope", "old"], ids=["unknown", "dropped"])
-def test_an_unknown_draft(shelf: Workspace, on: Callable[[str], list[str]], draft: str) -> None:
-    """Every command refuses a draft that does not exist, or was dropped, and names those that can be had."""
+def test_an_unknown_draft(shelf: Workspace, on: Callable[[str], list[str]]) -> None:
+    """Every command refuses a draft that does not exist, and names those that can be had."""
     id = shelf.tasks.find("渡口").id
-    assert refused(shelf, *on(f"渡口@{draft}")) == f"Task {id} has no draft '{draft}'; it has: main, trial."
+    assert refused(shelf, *on("渡口@nope")) == f"Task {id} has no draft 'nope'; it has: main, trial."
+
+
+def test_a_dropped_draft(shelf: Workspace, on: Callable[[str], list[str]]) -> None:
+    """Every command refuses a draft that was dropped, and says how to take it up again."""
+    id = shelf.tasks.find("渡口").id
+    assert refused(shelf, *on("渡口@old")) == (
+        f"Task {id} has no draft 'old'; it has: main, trial. "
+        f"To take up the dropped one: smartwriter restore {id}@old"
+    )
 
 
 @pytest.mark.parametrize("arguments", [["new", "雾", "-c", "nowhere"], ["collection", "show", "nowhere"]])

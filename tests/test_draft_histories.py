@@ -116,7 +116,7 @@ class Line:
     known: int = 0
     """The revision that the model goes on from, in the turn that runs."""
     own: int = 0
-    """The last revision that it made in this turn."""
+    """The last revision that it made in this turn with all before it in sight; at first what it was told."""
     lease: Lease | None = None
     """Held while a turn runs."""
     dropped: bool = False
@@ -159,8 +159,12 @@ class Line:
         self.known = self.current
 
     def written_by_model(self, text: str) -> None:
+        self.catch_up()
+        in_sight = self.current <= self.own
         self.put(Made("model", self.turn, text))
-        self.known = self.own = len(self.made)
+        self.known = len(self.made)
+        if in_sight:
+            self.own = self.known
 
     def shared_turn(self, number: int) -> int:
         """The last turn that a fork of a revision may share."""
@@ -171,8 +175,7 @@ class Line:
     def forked(self, name: str, at: int | None, revision: int | None) -> Line:
         """What a fork must be."""
         if at is None:
-            finished = max((number for number, left in enumerate(self.ended) if left.finished), default=0)
-            at = finished if revision is None else self.shared_turn(revision)
+            at = len(self.ended) - 1 if revision is None else self.shared_turn(revision)
         latest = at == self.turn - 1 and self.lease is None
         new = Line(name)
         known = self.ended[at].known if at else None
@@ -338,7 +341,7 @@ class Histories(RuleBasedStateMachine):
         self.text(line).take_hand_edit(line.turn)
         line.catch_up()
         line.file = line.text if line.file is None and line.made else line.file
-        line.known, line.own = line.current, 0
+        line.known = line.own = line.current
         uuid = self.say(line, "user", f"Prompt {line.turn}")
         session = self.draft(line).session_id
         turn = Turn(
@@ -562,7 +565,7 @@ class Histories(RuleBasedStateMachine):
         assert [one.text for one in found] == paragraphs(line.text)
         for mark in [mark for one in found for mark in (one.origin, one.changed)]:
             made = self.lines[mark.draft].made[mark.revision - 1]
-            assert (mark.task, mark.author, made.aside) == (self.id, made.author, False)
+            assert (mark.task, mark.author) == (self.id, made.author)
 
     # Access ------------------------------------------------------------------------------------
 

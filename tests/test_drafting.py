@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -128,6 +129,78 @@ def test_a_hand_edit_while_a_turn_writes_is_not_overwritten(
     assert edited.startswith("Saved as revision 5") and "And mine{+ again+}." in edited
     assert text.read() == text.path.read_text() == "The white heron. The reed. And mine again."
     assert turn.revision == 5
+
+
+def test_one_huge_change_by_hand_is_never_overwritten_unread(
+    workspace: Workspace, claude: ClaudeAgent, model: OfflineModel
+) -> None:
+    """A change too big to be told at all is not taken for told, however small the others are."""
+    task = make_task(workspace, "Herons")
+    model.script = writes
+    take_turn(workspace, claude, task.id, "The grey heron.")
+    text = workspace.text(task, "main")
+    mine = "The old heron.\n\n" + "A chapter in a single paragraph. " * 400
+    text.path.write_text(mine)
+
+    def script(request: Request) -> Reply:
+        if not request.tool_results:
+            return [ToolUse("write_draft", {"text": "All new."})]
+        return [Text("Done.")]
+
+    model.script = script
+    take_turn(workspace, claude, task.id, "Go on.")
+    assert "What changed, in part; read it before you change it" in model.requests[-1].prompt
+    assert text.read() == mine
+
+
+def test_an_edit_is_no_proof_that_the_whole_text_was_read(
+    workspace: Workspace, claude: ClaudeAgent, model: OfflineModel
+) -> None:
+    """Who edits a passage of a text that was told in part still cannot replace the rest of it."""
+    task = make_task(workspace, "Herons")
+    model.script = writes
+    take_turn(workspace, claude, task.id, "The grey heron. The reed.")
+    text = workspace.text(task, "main")
+    mine = "\n\n".join(f"Paragraph {number} of my own, about reeds." for number in range(300))
+
+    def script(request: Request) -> Reply:
+        step = len(request.tool_results)
+        if step == 0:
+            text.path.write_text(f"The grey heron. The reed.\n\n{mine}")
+            return [ToolUse("edit_draft", {"edits": [{"old_text": "grey", "new_text": "white"}]})]
+        if step == 1:
+            return [ToolUse("edit_draft", {"edits": [{"old_text": "white", "new_text": "black"}]})]
+        if step == 2:
+            return [ToolUse("write_draft", {"text": "All new."})]
+        return [Text("Done.")]
+
+    model.script = script
+    take_turn(workspace, claude, task.id, "Go on.")
+    first, second, refused = model.requests[-1].tool_results
+    assert "had changed the draft by hand, of which this is a part" in first
+    assert second.startswith("Saved as revision 4") and "by hand" not in second
+    assert "so it was not replaced" in refused
+    assert text.read() == f"The black heron. The reed.\n\n{mine}"
+
+
+@pytest.mark.parametrize(
+    "change", [str.rstrip, lambda text: text.replace("\n", "\r\n"), lambda text: "\ufeff" + text]
+)
+def test_a_change_of_no_word_is_told_as_one(
+    workspace: Workspace, claude: ClaudeAgent, model: OfflineModel, change: Callable[[str], str]
+) -> None:
+    """What an editor does by itself to line ends and the end of a file is no empty list of changes."""
+    task = make_task(workspace, "Herons")
+    model.script = writes
+    take_turn(workspace, claude, task.id, "The grey heron.\nThe reed.")
+    text = workspace.text(task, "main")
+    text.path.write_bytes(change(text.read()).encode())
+    model.script = says
+    take_turn(workspace, claude, task.id, "Go on.")
+    assert model.requests[-1].prompt == (
+        "[The author edited the draft by hand. What changed:\n\n"
+        "Nothing but blank lines, line ends or the like.]\n\nGo on."
+    )
 
 
 def test_a_deleted_file_is_restored_and_told(
@@ -263,6 +336,44 @@ def test_a_fork_starts_from_any_version(
     said = model.requests[-1].said
     assert f"started this trial draft from the text of {task.id}@main:2" in said and "by hand" in said
     assert "Second." not in said
+
+
+def test_a_fork_at_a_turn_that_never_reached_the_model_tells_what_that_turn_would_have(
+    workspace: Workspace, claude: ClaudeAgent, model: OfflineModel
+) -> None:
+    """What was to be told with a prompt that got lost is told in the fork, as it is in its origin."""
+    task = make_task(workspace, "Herons")
+    model.script = writes
+    turn = take_turn(workspace, claude, task.id, "The grey heron.")
+    text = workspace.text(task, "main")
+    text.path.write_text("The old heron.\n")
+    known = workspace.take_hand_edit(task, "main").revision
+    assert known is not None
+    lost = turn.model_copy(
+        update={"number": 2, "uuid": "lost", "state": TurnState.failed, "revision": known.number}
+    )
+    workspace.tasks.record(task, "main", [lost])
+    model.script = says
+    for address in (f"{task.id}@{make_fork(workspace, task.id, at=2).name}", task.id):
+        take_turn(workspace, claude, address, "Go on.")
+        assert "[-grey-]{+old+}" in model.requests[-1].prompt
+
+
+@pytest.mark.parametrize("state", ["recovered", "stopped", "failed", "interrupted"])
+def test_a_fork_shares_the_last_turn_however_it_ended(
+    workspace: Workspace, claude: ClaudeAgent, model: OfflineModel, state: str
+) -> None:
+    """The fork starts from the text as it is now, also when the last turn did not come to its end."""
+    task = make_task(workspace, "Herons")
+    model.script = writes
+    take_turn(workspace, claude, task.id, "One.")
+    turn = take_turn(workspace, claude, task.id, "Two.")
+    workspace.tasks.record(task, "main", [turn.model_copy(update={"state": TurnState(state)})])
+    text = workspace.text(task, "main")
+    text.path.write_text(text.read() + "By hand.\n")
+    trial = make_fork(workspace, task.id)
+    assert trial.origin is not None and trial.origin.turn == 2
+    assert workspace.text(task, trial.name).read() == text.read()
 
 
 def test_a_fork_of_a_running_draft_shares_its_last_finished_turn(

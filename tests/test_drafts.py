@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import smartwriter.journal as journal
-from smartwriter.drafts import MAX_TEXT_BYTES, DraftText, HandEdit
+from smartwriter.drafts import MAX_TEXT_BYTES, DraftText, HandEdit, known_after
 from smartwriter.errors import Invalid, JournalError, RevisionNotFound, TextConflict
 from smartwriter.passages import Edit
+from smartwriter.tasks import Turn, TurnState
 
 AWKWARD = {
     "CRLF": "one\r\ntwo\r\n",
@@ -412,6 +413,36 @@ def test_the_writers_front_matter_stays(draft: DraftText) -> None:
     assert draft.write("# Rain\n", author="model", turn=2).text == "---\ntags: [河]\n---\n# Rain\n"
     again = "---\ntags: [雨]\n---\n# Sun\n"
     assert draft.write(again, author="model", turn=3).text == again
+
+
+def test_a_hand_edit_that_a_dead_turn_wrote_over_is_not_known(draft: DraftText) -> None:
+    """What the model wrote itself it knows, but not what the writer slipped in before it."""
+    turn = Turn(number=2, uuid="u", session_id="s", prompt="p", state=TurnState.interrupted, revision=1)
+    draft.write("One. Two.", author="model", turn=1)
+    draft.edit([Edit("One", "1")], turn=2, base=1)
+    assert known_after(turn, draft.revisions()) == 2
+    draft.path.write_text("1. Two. Mine.")
+    draft.edit([Edit("Two", "2")], turn=2, base=2)
+    assert draft.read() == "1. 2. Mine."
+    assert known_after(turn, draft.revisions()) == 2
+    assert known_after(turn.model_copy(update={"revision": 4}), draft.revisions()) == 4
+
+
+def test_a_link_and_the_permissions_of_the_file_stay(draft: DraftText, tmp_path: Path) -> None:
+    """Who keeps the text elsewhere, or from other people's eyes, keeps doing so."""
+    elsewhere = tmp_path / "notes" / "ferry.md"
+    elsewhere.parent.mkdir()
+    elsewhere.write_text("Mine.")
+    elsewhere.chmod(0o600)
+    draft.path.parent.mkdir(parents=True)
+    draft.path.symlink_to(elsewhere)
+    draft.write("New.", author="model", turn=1)
+    assert draft.path.is_symlink()
+    assert (elsewhere.read_text(), elsewhere.stat().st_mode & 0o777) == ("New.", 0o600)
+    elsewhere.unlink()
+    assert draft.take_hand_edit(2).restored
+    assert elsewhere.read_text() == "New."
+    assert sorted(path.name for path in elsewhere.parent.iterdir()) == ["ferry.md"]
 
 
 def test_an_unknown_revision_is_named(draft: DraftText) -> None:

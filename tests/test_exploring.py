@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from commands import smartwriter
 from test_cli import converse, data, printed, refused, run
 
+from smartwriter.agent.offline import OfflineModel
 from smartwriter.proposals import Proposals
 from smartwriter.tasks import MAIN, Task, TurnState
 from smartwriter.workspace import Workspace
@@ -56,6 +58,46 @@ def test_log_of_one_draft_leaves_the_others_out(workspace: Workspace, task: Task
     (item,) = branch["items"]
     assert (item["gained"], item["lost"], "text" in item["revision"]) == (1, 0, False)
     assert "main" not in printed(workspace, "log", f"{task.id}@trial").splitlines()[1].split("from")[0]
+
+
+@pytest.mark.parametrize(("saved", "shown"), [(b"\xb6\xc9", None), (b"a\0b\n", "a\0b\n")])
+def test_a_file_that_cannot_be_recorded_hides_no_history(
+    workspace: Workspace, task: Task, saved: bytes, shown: str | None
+) -> None:
+    """The log is shown with a warning, and the text if it can be; a fork is refused and leaves nothing."""
+    printed(workspace, "text", task.id)
+    path = workspace.text(task, MAIN).path
+    path.write_bytes(saved)
+    done = run(workspace, "log", task.id)
+    assert (done.exit_code, "Not recorded: " in done.stderr, str(path) in done.stderr) == (0, True, True)
+    assert ":3 writer" in words(done.stdout)
+    if shown is not None:
+        assert run(workspace, "text", task.id).stdout == shown
+    sessions = sorted(workspace.hidden.rglob("*.jsonl"))
+    assert str(path) in refused(workspace, "fork", task.id)
+    assert sorted(workspace.hidden.rglob("*.jsonl")) == sessions
+    assert path.read_bytes() == saved
+
+
+def test_what_is_missing_is_said(workspace: Workspace, model: OfflineModel) -> None:
+    """A dropped draft, a file and a folder that are gone: each is told, with the way back."""
+    workspace.new_collection("Rivers")
+    task = workspace.new_task("The ferry", "Rivers")
+    workspace.text(task, MAIN).write("Fog.\n", author="model", turn=1)
+    printed(workspace, "fork", task.id, "--name", "trial")
+    printed(workspace, "drop", f"{task.id}@trial")
+    assert f"smartwriter restore {task.id}@trial" in refused(workspace, "text", f"{task.id}@trial")
+    folder = workspace.root / "collections" / "Rivers"
+    folder.rename(folder.with_name("Streams"))
+    done = run(workspace, "text", task.id)
+    assert (done.stdout, "main.md is missing" in done.stderr) == ("Fog.\n", True)
+    told = smartwriter(workspace.root, "write", task.id, "Go on.", model=model).stderr.decode()
+    assert "Streams has the texts of The ferry" in told
+    for arguments in (["fork", task.id], ["restore", f"{task.id}:1"], ["rewind", task.id, "--to", "0"]):
+        assert "smartwriter collection rename Rivers Streams" in refused(workspace, *arguments)
+    assert not folder.exists()  # a second text would grow there, beside the one that the writer sees
+    printed(workspace, "collection", "rename", "Rivers", "Streams")
+    assert smartwriter(workspace.root, "write", task.id, "Go on.", model=model).returncode == 0
 
 
 def test_text_shows_any_version(workspace: Workspace, task: Task) -> None:

@@ -167,7 +167,7 @@ def test_an_address_means_the_named_draft_or_the_current_one(tasks: TaskManager)
 
 
 def test_an_unknown_draft_is_refused_with_those_there_are(tasks: TaskManager) -> None:
-    """The refusal names the drafts that can be had, so not the dropped ones."""
+    """The refusal names the drafts that can be had, so not the dropped ones, and how to get one back."""
     task = make(tasks, "渡口")
     for name in ("old", "trial"):
         tasks.add_draft(task.id, name, f"s-{name}", ORIGIN)
@@ -175,7 +175,10 @@ def test_an_unknown_draft_is_refused_with_those_there_are(tasks: TaskManager) ->
     for name in ("nope", "old", "Main"):
         with pytest.raises(DraftNotFound) as caught:
             tasks.resolve(f"渡口@{name}")
-        assert str(caught.value) == f"Task {task.id} has no draft {name!r}; it has: main, trial."
+        said = f"Task {task.id} has no draft {name!r}; it has: main, trial."
+        if name == "old":
+            said += f" To take up the dropped one: smartwriter restore {task.id}@old"
+        assert str(caught.value) == said
         assert (caught.value.task, caught.value.draft) == (task.id, name)
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 from test_cli import converse
 
-from smartwriter.errors import DraftBusy, Invalid, ParagraphNotFound, RevisionNotFound, TurnNotFound
+from smartwriter.drafts import DraftText
+from smartwriter.errors import (
+    DraftBusy,
+    Invalid,
+    ParagraphNotFound,
+    RevisionNotFound,
+    TextConflict,
+    TurnNotFound,
+)
 from smartwriter.provenance import Mark, provenance
 from smartwriter.tasks import Origin, Revision, Source, Task
 from smartwriter.texts import Picked, pick, put_back, take_answer, version
@@ -203,6 +211,40 @@ def test_provenance_goes_through_forks_picks_and_answers(workspace: Workspace, t
 
 
 # The timeline -----------------------------------------------------------------------------------
+
+
+def test_provenance_of_a_version_kept_beside_the_text(workspace: Workspace, task: Task) -> None:
+    """What the model wrote too late is the model's, also when the writer puts it back later."""
+    text = workspace.text(task, "main")
+    with pytest.raises(TextConflict):
+        text.write("Quite another text, of snow.\n", author="model", turn=4, base=0)
+    beside = text.revisions()[-1]
+    assert beside.aside
+    put_back(workspace, version(workspace, f"{task.id}:{beside.number}"))
+    for number in (beside.number, beside.number + 1):
+        (one,) = provenance(lambda _, draft: workspace.text(task, draft).revisions(), task.id, "main", number)
+        assert (one.text, one.origin.author) == ("Quite another text, of snow.", "model")
+        assert one.origin.revision == beside.number
+
+
+def test_provenance_of_drafts_that_took_from_each_other(workspace: Workspace, task: Task) -> None:
+    """A paragraph that went to another draft and came back is still the one that it was."""
+    main, trial = workspace.text(task, "main"), workspace.text(task, "trial")
+    trial.write("Beta in the trial alone.\n", author="model", turn=1)
+    main.write("Alpha in main alone.\n", author="model", turn=1)
+
+    def take_over(theirs: str, ours: DraftText, of: str, number: int) -> None:
+        source = Source(task=task.id, draft=of, revision=number)
+        ours.write(ours.read() + f"\n{theirs}\n", author="writer", turn=9, source=source)
+
+    take_over("Beta in the trial alone.", main, "trial", trial.revisions()[-1].number)
+    main.write(main.read() + "\nGamma came late.\n", author="model", turn=5)
+    written = main.revisions()[-1].number
+    take_over("Gamma came late.", trial, "main", written)
+    main.write("Alpha in main alone.\n", author="model", turn=6)
+    take_over("Gamma came late.", main, "trial", trial.revisions()[-1].number)
+    found = provenance(lambda _, draft: workspace.text(task, draft).revisions(), task.id, "main", 99)
+    assert [(one.origin.draft, one.origin.revision) for one in found][-1] == ("main", written)
 
 
 def test_the_timeline_draws_forks_where_they_start(workspace: Workspace) -> None:

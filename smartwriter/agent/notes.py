@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from smartwriter.comparison import notes
@@ -10,6 +11,7 @@ from smartwriter.tasks import Revision
 
 _MOST_CHARACTERS = 4000
 LOST_PROMPT = "[The connection broke before you got this prompt of the author:]"
+_SPACING = "Nothing but blank lines, line ends or the like."
 _RESTORED = "[The draft's file was gone; it was restored with the text of its last revision.]"
 
 
@@ -29,10 +31,20 @@ def changes(revisions: Sequence[Revision], known: int, *, restored: bool) -> tup
     )
     if before == after:
         return told, current_number(revisions)
-    cause, diff = _causes(revisions, known), notes(before, after, _MOST_CHARACTERS)
-    if diff == notes(before, after, 2 * _MOST_CHARACTERS):
+    cause, (diff, whole) = _causes(revisions, known), difference(before, after)
+    if whole:
         return [*told, f"[{cause} What changed:\n\n{diff}]"], current_number(revisions)
     return [*told, f"[{cause} What changed, in part; read it before you change it:\n\n{diff}]"], known
+
+
+def difference(before: str, after: str) -> tuple[str, bool]:
+    """What changed, as far as it is not too much, and whether that is all of it.
+
+    Line ends are left out: the model's passages fit whichever the draft has.
+    """
+    before, after = before.replace("\r\n", "\n"), after.replace("\r\n", "\n")
+    found = notes(before, after, _MOST_CHARACTERS)
+    return found or _SPACING, found == notes(before, after, sys.maxsize)
 
 
 def _causes(revisions: Sequence[Revision], known: int) -> str:

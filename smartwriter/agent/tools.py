@@ -9,7 +9,7 @@ from typing import Any
 
 from anyio.to_thread import run_sync
 
-from smartwriter.comparison import notes
+from smartwriter.agent.notes import difference
 from smartwriter.drafts import DraftText, current_number, text_of
 from smartwriter.errors import Invalid, TextConflict
 from smartwriter.memory import Memory
@@ -54,7 +54,9 @@ class DraftTools:
         self.turn = 0
         """The one that revisions are written in."""
         self.known = 0
-        """The last revision that the model knows of; 0 for none."""
+        """The last revision that the model knows, in full; 0 for none."""
+        self.told = 0
+        """The last one of which it was told what changed, if only in part."""
         self._text = text
         self._on_revision = on_revision
 
@@ -100,21 +102,29 @@ class DraftTools:
         except TextConflict as conflict:
             self.known = conflict.current
             raise
-        theirs = await run_sync(self._changed_meanwhile, revision) if tell else ""
-        self.known = revision.number
+        theirs, whole = await run_sync(self._changed_meanwhile, revision) if tell else ("", True)
+        if whole:
+            self.known = revision.number
+        self.told = revision.number
         self._on_revision(revision)
         return f"Saved as revision {revision.number}, {len(revision.text)} characters.{theirs}"
 
-    def _changed_meanwhile(self, revision: Revision) -> str:
-        """What the writer changed between the revision that the model knew and its own."""
-        if revision.number <= self.known + 1:
-            return ""
+    def _changed_meanwhile(self, revision: Revision) -> tuple[str, bool]:
+        """What the writer changed between what the model was told and its own revision.
+
+        And whether it knows the whole text now.
+        """
+        told, knew_all = max(self.known, self.told), self.known >= self.told
+        if revision.number <= told + 1:
+            return "", knew_all
         revisions = self._text.revisions()
-        known = text_of(earlier for earlier in revisions if earlier.number <= self.known)
+        known = text_of(earlier for earlier in revisions if earlier.number <= told)
         before = text_of(earlier for earlier in revisions if earlier.number < revision.number)
         if known == before:
-            return ""
-        return f"\n\nBefore it, the author had changed the draft by hand:\n\n{notes(known, before)}"
+            return "", knew_all
+        diff, whole = difference(known, before)
+        more = "" if whole else ", of which this is a part; read it before you rewrite it"
+        return f"\n\nBefore it, the author had changed the draft by hand{more}:\n\n{diff}", knew_all and whole
 
 
 class MemoryTools:

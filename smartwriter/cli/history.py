@@ -32,7 +32,7 @@ def log_command(workspace: Workspace, address: str, json_: bool) -> None:
     """
     task, draft = workspace.tasks.resolve(address)
     for name in task.live_drafts:
-        workspace.take_hand_edit(task, name)
+        _record_hand_edit(workspace, task, name)
     branches = timeline(workspace, task, draft.name if "@" in address else None)
     if json_:
         print_json([_branch_fields(branch) for branch in branches])
@@ -112,8 +112,12 @@ def text_command(workspace: Workspace, address: str, json_: bool) -> None:
     task, draft, number = workspace.tasks.resolve_revision(address)
     text = workspace.text(task, draft.name)
     if number is None:
-        _record_hand_edit(workspace, task, draft)
+        _record_hand_edit(workspace, task, draft.name)
     said = text.read() if number is None else text.revision(number).text
+    if number is None and said and not text.path.exists():
+        click.secho(
+            f"{text.path} is missing; this is the last text that was recorded.", err=True, fg="yellow"
+        )
     if json_:
         path = {"path": str(text.path)} if number is None else {"revision": number}
         print_json({"task": task.id, "draft": draft.name, **path, "text": said})
@@ -121,11 +125,13 @@ def text_command(workspace: Workspace, address: str, json_: bool) -> None:
         click.echo(said.rstrip("\r\n"))
 
 
-def _record_hand_edit(workspace: Workspace, task: Task, draft: Draft) -> None:
+def _record_hand_edit(workspace: Workspace, task: Task, draft: str) -> None:
     try:
-        workspace.take_hand_edit(task, draft.name)
-    except OSError:  # on a disk that takes nothing now, the text can be read all the same
+        workspace.take_hand_edit(task, draft)
+    except OSError:  # on a disk that takes nothing now, what is there can be read all the same
         return
+    except Invalid as error:  # and so it can beside a file that cannot be kept as it is
+        click.secho(f"Not recorded: {error}", err=True, fg="yellow")
 
 
 @click.command()
