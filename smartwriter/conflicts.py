@@ -26,9 +26,16 @@ _SUBJECT = re.compile(
     r"(.+?)(?:\s*[:：]|\s=\s|\s(?:is|are|was|were|means)\s|(?<![还就但不可只总要都也才更])是)", re.IGNORECASE
 )
 _ARTICLE = re.compile(r"(?:the|a|an|our|my|his|her|their)\s+", re.IGNORECASE)
-_NO_TERMS = frozenset(
-    ["it", "he", "she", "they", "we", "i", "you", "this", "that", "these", "those", "there"]
-) | frozenset(["他", "她", "它", "他们", "她们", "我", "我们", "你", "这", "那", "这里", "那里"])
+_NO_TERMS = (
+    frozenset(
+        ["it", "he", "she", "they", "we", "i", "you", "this", "that", "these", "those", "there", "here"]
+    )
+    | frozenset(
+        ["what", "which", "who", "all", "some", "one", "nobody", "everybody", "nothing", "everything"]
+    )
+    | frozenset(["他", "她", "它", "他们", "她们", "我", "我们", "你", "这", "那", "这里", "那里"])
+    | frozenset(["什么", "谁", "大家", "没有人", "所有人", "一切"])
+)
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,9 @@ def read(path: Path, max_bytes: int) -> bytes:
 
 
 def _read(path: Path, max_bytes: int) -> bytes | None:
+    real = Path(os.path.realpath(path))
+    if real.parent != Path(os.path.realpath(path.parent)):
+        raise Invalid(f"{path.name} is a link to {real}; change that file by hand.")
     try:
         return read_whole(path, path.parent, max_bytes)
     except FileNotFoundError:

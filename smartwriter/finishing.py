@@ -18,7 +18,7 @@ import json
 import re
 import time
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -39,6 +39,8 @@ from smartwriter.workspace import Workspace
 
 INDEX = "index.md"
 _NEW_INDEX = "# Index\n"
+# In a collection within another, it must not stand in for the outer one's.
+_NEW_INNER_INDEX = f"---\nextends: true\n---\n{_NEW_INDEX}"
 
 MAX_GIST = 300
 """Characters."""
@@ -133,14 +135,14 @@ def _finish(
     if text != text_of(revisions):
         raise Invalid(f"The text of {task.title} has just changed; finish it again.")
     own = before is not None and before.article == relative
-    _check_place(article, own, text)
+    _check_place(article, {_bytes_of(text), *(_versions(workspace, task) if own else ())})
     known = index_entries(collection)  # where its marks are damaged, nothing is changed
     finished = Finished(
         draft=task.current, revision=current_number(revisions), article=relative, state="finishing"
     )
     _record(workspace, task, finished)
     _put_in_place(workspace, task, article, text)
-    if normal(collection.name) != UNFILED or (collection.path / INDEX).exists():  # those are no series
+    if has_index(collection):
         _enter(collection, _entry(task, relative, summary, text, known, on))
     finished = finished.model_copy(update={"state": "finished", "at": now()})
     _record(workspace, task, finished)
@@ -160,16 +162,26 @@ def _as_recorded(workspace: Workspace, task: Task) -> Task:
     raise TaskNotFound(task.id)
 
 
-def _check_place(article: Path, own: bool, text: str) -> None:
-    """:raises Invalid: when something is in the article's place that is not this task's."""
+def _versions(workspace: Workspace, task: Task) -> Iterable[bytes]:
+    """Every text that the task's drafts ever had."""
+    for draft in task.drafts:
+        for revision in workspace.text(task, draft).revisions():
+            yield _bytes_of(revision.text)
+
+
+def _check_place(article: Path, known: Container[bytes]) -> None:
+    """:raises Invalid: when something is in the article's place that is no version of this task's text."""
     if article.parent.is_dir():
         for path in article.parent.iterdir():  # a name may be there in another form of Unicode
             if normal(path.name) != normal(article.name):
                 continue
             if path.is_symlink() or not path.is_file():
                 raise Invalid(f"{path} is there already, and is no file; move it away to finish.")
-            if not own and path.read_bytes() != _bytes_of(text):
-                raise Invalid(f"{path} is there already, and is not of this task; move it away to finish.")
+            if path.read_bytes() not in known:
+                raise Invalid(
+                    f"{path} is there already, and is not of this task or was changed by hand; "
+                    "take over what you need of it and move it away to finish."
+                )
 
 
 def _put_in_place(workspace: Workspace, task: Task, article: Path, text: str) -> None:
@@ -190,7 +202,8 @@ def _enter(collection: Collection, entry: IndexEntry) -> None:
     def entered(data: bytes) -> bytes:
         return index.with_entry(document.decoded(data, INDEX), entry).encode()
 
-    document.change(collection.path / INDEX, entered, MAX_FILE_BYTES, missing=_NEW_INDEX.encode())
+    new = _NEW_INNER_INDEX if "/" in collection.name else _NEW_INDEX
+    document.change(collection.path / INDEX, entered, MAX_FILE_BYTES, missing=new.encode())
 
 
 def _entry(
@@ -209,6 +222,11 @@ def _entry(
         terms=summary.terms,
         links=tuple(dict.fromkeys([*_mentioned(text, task.title, others), *links])),
     )
+
+
+def has_index(collection: Collection) -> bool:
+    """Whether its articles are entered into an index: tasks without a collection are no series."""
+    return normal(collection.name) != UNFILED or (collection.path / INDEX).exists()
 
 
 def index_entries(collection: Collection) -> list[IndexEntry]:
@@ -254,7 +272,7 @@ def parse_summary(answer: str) -> Summary | None:
     """
     for found in _objects(answer[:_MAX_ANSWER]):
         gist = found.get("gist")
-        if isinstance(gist, str) and 0 < len(inline(gist)) <= MAX_GIST:
+        if isinstance(gist, str) and _says_something(inline(gist)) and len(inline(gist)) <= MAX_GIST:
             return Summary(
                 inline(gist),
                 _values(found.get("claims")),
@@ -283,7 +301,13 @@ def _values(given: Any) -> tuple[str, ...]:
     if not isinstance(given, list):
         return ()
     lines = [inline(value) for value in given if isinstance(value, str)]
-    return tuple(dict.fromkeys(line for line in lines if 0 < len(line) <= MAX_VALUE))[:MAX_VALUES]
+    lines = [line for line in lines if _says_something(line) and len(line) <= MAX_VALUE]
+    return tuple(dict.fromkeys(lines))[:MAX_VALUES]
+
+
+def _says_something(line: str) -> bool:
+    """Not so the … of our own question, which an answer may repeat."""
+    return any(map(str.isalnum, line))
 
 
 _NO_PROSE = re.compile(r" {0,3}(?:#|```|~~~|<|\||!\[|[-*_=]{3,}\s*$|\[[^\]]+\]:)|.*\n {0,3}(?:=+|-+)\s*$")

@@ -99,6 +99,19 @@ def with_entry(text: str, entry: IndexEntry) -> str:
     return "".join([*lines[:end], *([end_of_line] if before else []), *new, *lines[end:]])
 
 
+def without(text: str, file: str) -> str:
+    """An index without the entry of one article. One with damaged marks stays whole."""
+    lines = _LINE.findall(text)
+    try:
+        marks = _marks(lines)
+    except Invalid:
+        return text
+    for start, end in _spans(lines, *marks) if marks else ():
+        if file and _same(_entry(lines[start:end]).file, file):
+            return "".join([*lines[:start], *lines[end:]])
+    return text
+
+
 def find(known: Iterable[IndexEntry], file: str, title: str) -> IndexEntry | None:
     """The entry of an article: that of its file, else the one of its title that names no other file."""
     known = list(known)

@@ -82,6 +82,13 @@ class MemoryVersions:
             raise Invalid(f"{path} is damaged: it no longer holds the version that it is named for.")
         return data.decode("utf-8", "surrogatepass")
 
+    def needed(self, sha256: str, name: str) -> str:
+        """As :meth:`text`, for a file that a draft cannot be written without. :raises Invalid:"""
+        text = self.text(sha256)
+        if text is None:
+            raise Invalid(f"The other version of {name} is missing; put {self._path(sha256)} back to go on.")
+        return text
+
     def log(self, collection: str) -> list[MemoryVersion]:
         """How the memory of a collection changed, oldest first."""
         try:
@@ -90,6 +97,16 @@ class MemoryVersions:
             return []
         found = [version for line in lines if (version := _version(line))]
         return [version for version in found if normal(version.collection) == normal(collection)]
+
+    def carry_over(self, old: str, new: str) -> None:
+        """Let a collection that was renamed keep its log. The old one stays; a second call does nothing."""
+        earlier = [version.model_copy(update={"collection": normal(new)}) for version in self.log(old)]
+        if not earlier:
+            return
+        with self._journal(new).locked() as transaction:
+            known = {version.timestamp for version in self.log(new)}  # of a time when it had that name before
+            missing = [version for version in earlier if version.timestamp not in known]
+            transaction.append([{"type": "memory", **version.model_dump(mode="json")} for version in missing])
 
     def _last(self, collection: str) -> Mapping[str, str]:
         versions = self.log(collection)

@@ -14,6 +14,7 @@ comes next; the same step again does nothing.
 from __future__ import annotations
 
 import contextlib
+import re
 import secrets
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -179,8 +180,8 @@ class Proposals:
 
         A line that already waits, or stands in its file, is not queued again: then that proposal is returned.
 
-        :raises Invalid: for a line that is empty or too long, a file that is none of the
-            collection's own memory files, or too many that wait.
+        :raises Invalid: for a line that is empty or too long, one that the writer has rejected, a file
+            that is none of the collection's own memory files, or too many that wait.
         """
         line = _checked(text)
         with self._locked() as transaction:
@@ -330,6 +331,8 @@ class Proposals:
             still = stands in standing if stands else False
             if waits == _key(line) or (still and _key(line) in (stands, proposed)):
                 return one
+        if any(one.state is ProposalState.rejected and _key(one.text) == _key(line) for one in known):
+            raise Invalid("The author has rejected that line before; nothing was proposed.")
         if _key(line) in standing:
             raise Invalid(f"{file} says so already; nothing was proposed.")
         return None
@@ -438,12 +441,12 @@ def _with_line(data: bytes, line: str, name: str) -> bytes:
 
 def _without_line(data: bytes, proposal: Proposal) -> bytes:
     """Without the line to be forgotten, unless it is gone already. No other byte changes."""
-    lines = document.decoded(data, proposal.file).split("\n")
+    lines = re.findall(r"[^\n]*\n|[^\n]+", document.decoded(data, proposal.file))
     equal = [at for at, line in enumerate(lines) if _bare(line) == proposal.removed.rstrip()]
     if len(equal) <= proposal.copies:
         return data
     del lines[min(equal, key=lambda at: abs(at + 1 - proposal.line))]
-    return "\n".join(lines).encode()
+    return "".join(lines).encode()
 
 
 def _checked(text: str) -> str:

@@ -13,15 +13,20 @@ from dataclasses import dataclass
 
 from smartwriter.conflicts import defined
 from smartwriter.errors import Invalid
+from smartwriter.front_matter import split
+from smartwriter.index import without
 from smartwriter.memory import Memory, normal
 from smartwriter.memory_versions import MemoryVersions
 from smartwriter.proposals import Proposals, ProposalState
 from smartwriter.tasks import Draft, Task
 from smartwriter.workspace import Workspace
 
+_INDEX = "index.md"
 _MOST_CHANGES = 12
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
-_CLAIMS = re.compile(r"^claims:\s*")
+_FIELD = re.compile(r"(gist|claims|terms):\s*")
+"""Of an entry in an index: what it says of an article."""
+_NO_STATEMENT = re.compile(r"(?:date|file|links):")
 _SHORTEST_CLAIM = 6  # characters; of what is shorter, nearly every text has some
 
 
@@ -34,30 +39,49 @@ class MemoryChange:
     added: tuple[str, ...]
 
 
-def memory_changes(versions: MemoryVersions, before: Mapping[str, str], memory: Memory) -> list[MemoryChange]:
-    """What changed, line by line, since a turn that had these files. Blocking."""
+def memory_changes(
+    versions: MemoryVersions, before: Mapping[str, str], memory: Memory, article: str = ""
+) -> list[MemoryChange]:
+    """What changed, line by line, since a turn that had these files. Blocking.
+
+    A line that only moved, into another file too, did not change. Where it is not known what a file
+    said, nothing is said of it.
+
+    :param article: the file of one whose entry in the index is left out: it was made of the text itself.
+    """
+    now = {file.name: file for file in (*memory.files, *memory.on_demand)}
+    old = {name: _kept_lines(versions, name, sha256, article) for name, sha256 in before.items()}
+    new = {name: _lines(name, file.text, article) for name, file in now.items()}
+    stood = {line for lines in old.values() for line in lines or ()}
+    stand = {line for lines in new.values() for line in lines}
     found = []
-    for file in (*memory.files, *memory.on_demand):
-        sha256 = before.get(file.name)
-        if sha256 is None or sha256 == file.sha256:
+    for name in dict.fromkeys([*now, *before]):
+        was, is_ = old.get(name, []), new.get(name, [])
+        if was is None or (name in now and before.get(name) == now[name].sha256):
             continue
-        old, new = _lines(versions.text(sha256) or ""), _lines(file.data.decode("utf-8-sig"))
-        removed = tuple(line for line in old if line not in new)
-        added = tuple(line for line in new if line not in old)
-        found.append(MemoryChange(file.name, removed, added))
+        removed = tuple(line for line in was if line not in stand)
+        added = tuple(line for line in is_ if line not in stood)
+        found.append(MemoryChange(name, removed, added))
     return found
 
 
 def relied_on(text: str, line: str) -> str:
     """What of a memory line a text uses: a term that it defines, a claim that it states, or nothing."""
     said = _folded(text)
-    for term in sorted(defined(line), key=len, reverse=True):
+    field = _FIELD.match(line)
+    claims = [claim.strip() for claim in re.split(r"[;；]", line[field.end() :] if field else line)]
+    terms = {term for one in (claims if field else [line]) for term in defined(one)}
+    if field and field[1] == "gist":  # tells of an article, and defines nothing
+        terms = set()
+    if field and field[1] == "terms":
+        terms, claims = {_folded(claim) for claim in claims} - {""}, []
+    for term in sorted(terms, key=len, reverse=True):
         if re.search(_whole(term), said):
             return term
-    for claim in re.split(r"[;；]", _CLAIMS.sub("", line)):
+    for claim in claims:
         wanted = _folded(claim).strip(" .。!！?？")
         if len(wanted) >= _SHORTEST_CLAIM and wanted in said:
-            return claim.strip()
+            return claim
     return ""
 
 
@@ -69,7 +93,8 @@ def reliance(
 
     :param before: the sha256 of each memory file that its last turn had.
     """
-    changes = memory_changes(MemoryVersions(workspace.hidden), before, memory)
+    article = task.finished.article if task.finished else ""
+    changes = memory_changes(MemoryVersions(workspace.hidden), before, memory, article)
     own = workspace.text(task, draft.name).read()
     lines = list(_told(workspace, task, own, changes))
     if not lines:
@@ -118,9 +143,22 @@ def _other_texts(workspace: Workspace, task: Task) -> dict[str, str]:
     return texts
 
 
-def _lines(text: str) -> list[str]:
-    lines = (_BULLET.sub("", line).strip() for line in text.splitlines())
-    return [line for line in lines if line and not line.startswith(("#", "<!--", "---"))]
+def _kept_lines(versions: MemoryVersions, name: str, sha256: str, article: str) -> list[str] | None:
+    """Those of an earlier version; None where it was not kept, or is damaged."""
+    try:
+        text = versions.text(sha256)
+        return None if text is None else _lines(name, split(text.removeprefix("\ufeff"))[1], article)
+    except Invalid:  # what it said is only for a note: no turn fails for it
+        return None
+
+
+def _lines(name: str, text: str, article: str) -> list[str]:
+    """What a memory file says, without its front matter, headings and marks."""
+    own = without(text, article) if name == _INDEX else text
+    lines = (_BULLET.sub("", line).strip() for line in own.splitlines())
+    lines = (line for line in lines if line and not line.startswith(("#", "<!--", "---")))
+    of_index = name.rpartition("/")[2].casefold() == _INDEX
+    return [line for line in lines if not (of_index and _NO_STATEMENT.match(line))]
 
 
 def _folded(text: str) -> str:

@@ -13,6 +13,7 @@ from functools import partial
 import smartwriter.journal as journal
 from smartwriter.errors import AlreadyExists, CollectionNotFound, DraftBusy, Invalid
 from smartwriter.memory import NO_COLLECTIONS, Collection, normal, plain_key
+from smartwriter.memory_versions import MemoryVersions
 from smartwriter.names import readable_name
 from smartwriter.tasks import Task
 from smartwriter.workspace import Workspace
@@ -45,6 +46,8 @@ def rename_collection(workspace: Workspace, old: str, new: str) -> tuple[Collect
             journal.move(there.path, there.path.with_name(new.rpartition("/")[2]))
         collection = workspace.collection(new)
         _move_proposals(workspace, collection, old, new)
+        for name in _names(workspace, collection):
+            MemoryVersions(workspace.hidden).carry_over(old + name[len(new) :], name)
         for task in tasks:
             workspace.tasks.update(task.id, partial(_moved, name=_renamed(task.collection, old, new)))
     return collection, tasks

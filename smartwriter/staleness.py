@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
 from dataclasses import dataclass
 
-from smartwriter.memory import Collection, normal
+from smartwriter.errors import Invalid
+from smartwriter.index import BEGIN, END, without
+from smartwriter.memory import Collection, Memory, normal
+from smartwriter.memory_versions import MemoryVersions
 from smartwriter.tasks import Draft, Task, TurnState
 from smartwriter.workspace import Workspace
+
+INDEX = "index.md"
 
 
 @dataclass(frozen=True)
@@ -25,28 +30,58 @@ class Stale:
 
 
 def stale(workspace: Workspace, collection: Collection) -> list[Stale]:
-    """The drafts of a collection's tasks that are behind its memory, in their order. Blocking."""
-    now = collection.memory(workspace.config().memory_tokens).hashes
+    """The drafts of a collection's tasks that are behind its memory, in their order. Blocking.
+
+    Those in collections within it, too: they have its memory, beside what is nearer to them.
+    """
+    budget = workspace.config().memory_tokens
+    memories: dict[str, Memory] = {}
     found = []
     for task in workspace.tasks.all():
-        if normal(task.collection) != normal(collection.name):
+        own = normal(task.collection)
+        if not f"{own}/".startswith(f"{normal(collection.name)}/"):
             continue
+        if own not in memories:
+            memories[own] = workspace.task_collection(task).memory(budget)
+        now = memories[own]
         for name in task.live_drafts:
             if (behind := _behind(workspace, task, task.drafts[name], now)) is not None:
                 found.append(behind)
     return found
 
 
-def _behind(workspace: Workspace, task: Task, draft: Draft, now: Mapping[str, str]) -> Stale | None:
+def _behind(workspace: Workspace, task: Task, draft: Draft, memory: Memory) -> Stale | None:
     turns = workspace.tasks.turns(task, draft.name)
     answered = [turn for turn in turns if turn.state in (TurnState.finished, TurnState.recovered)]
     if not answered:
         return None
     had = answered[-1].memory
+    now = memory.hashes
     now = {**now, **{name: other.sha256 for name, other in draft.memory.items() if name in now}}
     changed = tuple(name for name in now if name in had and had[name] != now[name])
     added = tuple(name for name in now if name not in had)
     removed = tuple(name for name in had if name not in now)
+    if INDEX in (*changed, *added) and _differs_by_own_entry(workspace, task, had.get(INDEX, ""), memory):
+        changed = tuple(name for name in changed if name != INDEX)
+        added = tuple(name for name in added if name != INDEX)
     if not (changed or added or removed):
         return None
     return Stale(task, draft, answered[-1].number, changed, added, removed)
+
+
+def _differs_by_own_entry(workspace: Workspace, task: Task, had: str, memory: Memory) -> bool:
+    """Whether all that came into the index since is what it says of this task's own article."""
+    if task.finished is None or (file := memory.find(INDEX)) is None:
+        return False
+    with contextlib.suppress(Invalid):  # the version of that time is damaged
+        before = MemoryVersions(workspace.hidden).text(had) if had else ""
+        if before is not None:
+            article = task.finished.article
+            return _statements(before, article) == _statements(file.data.decode("utf-8-sig"), article)
+    return False
+
+
+def _statements(text: str, article: str) -> list[str]:
+    """What an index says but of one article; its title and marks say nothing."""
+    lines = (line.strip() for line in without(text.removeprefix("\ufeff"), article).splitlines())
+    return [line for line in lines if line not in ("", "# Index", BEGIN, END)]

@@ -24,17 +24,18 @@ def what_if(workspace: Workspace, task: Task, draft: Draft, given: Sequence[str]
     if not given:
         return {}
     memory = workspace.memory(task, draft)
-    return dict(_kept(workspace, memory, one) for one in given)
+    return dict(_kept(workspace, memory, draft, one) for one in given)
 
 
-def _kept(workspace: Workspace, memory: Memory, given: str) -> tuple[str, WhatIf]:
+def _kept(workspace: Workspace, memory: Memory, draft: Draft, given: str) -> tuple[str, WhatIf]:
     name, equals, path = given.partition("=")
     if not equals:
         raise Invalid(f"{given!r} names no other memory: write FILE=OTHER, as in profile.md=bolder.md.")
     other = memory.replaced(name, _read(Path(path)))
     file, base = _file(other, name), _file(memory, name)
     MemoryVersions(workspace.hidden).keep_file(file)
-    return file.name, WhatIf(sha256=file.sha256, base=base.sha256)
+    earlier = draft.memory.get(file.name)  # the collection's own, also where the origin has another already
+    return file.name, WhatIf(sha256=file.sha256, base=earlier.base if earlier else base.sha256)
 
 
 def _file(memory: Memory, name: str) -> MemoryFile:
@@ -69,18 +70,18 @@ def adopt_memory(workspace: Workspace, task: Task, draft: Draft) -> list[Path]:
     versions = MemoryVersions(workspace.hidden)
     memory = workspace.task_collection(task).memory()
     versions.keep(memory)
-    files = [(_own(memory, name, change), change) for name, change in draft.memory.items()]
-    for file, change in files:
-        text = versions.text(change.sha256)
-        if text is None:
-            raise Invalid(f"The other version of {file.name} is missing from {versions.folder}.")
+    files = [
+        (_own(memory, name, change), change, versions.needed(change.sha256, name))
+        for name, change in draft.memory.items()
+    ]
+    for file, change, text in files:
         document.change(
             file.path, partial(_unchanged_since, name=file.name, change=change, text=text), MAX_FILE_BYTES
         )
     workspace.tasks.update(
         task.id, lambda task: task.with_draft(task.drafts[draft.name].model_copy(update={"memory": {}}))
     )
-    return [file.path for file, _ in files]
+    return [file.path for file, _, _ in files]
 
 
 def _own(memory: Memory, name: str, change: WhatIf) -> MemoryFile:

@@ -191,15 +191,15 @@ class Workspace:
 
         Every version is kept, so that each turn's can be read later. A what-if draft gets its own
         version of a file, as long as the collection has that file.
-        :raises Invalid: when config.toml is wrong. :raises OSError: a version could not be kept.
+        :raises Invalid: when config.toml is wrong, or a draft's own version is missing or damaged.
+        :raises OSError: a version could not be kept.
         """
         versions = MemoryVersions(self.hidden)
         memory = self.task_collection(task).memory(self.config().memory_tokens)
         versions.keep(memory)
         for name, what_if in draft.memory.items():
-            text = versions.text(what_if.sha256)
-            if text is not None and name in memory.hashes:
-                memory = memory.replaced(name, text)
+            if name in memory.hashes:
+                memory = memory.replaced(name, versions.needed(what_if.sha256, name))
         return memory
 
     def transcript(self, task: Task, draft: Draft) -> Transcript:

@@ -202,10 +202,15 @@ class DraftWriter:
 
     def _reliance(self, turns: list[Turn], memory: Memory) -> list[str]:
         """What to tell of changes to the memory that this text, or another one after this, relies on."""
-        before = next((turn.memory for turn in reversed(turns) if turn.state in ANSWERED), None)
+        before = next((turn.memory for turn in reversed(turns) if self._was_told(turn)), None)
         if before is None or before == memory.hashes:
             return []
         return reliance(self._workspace, self._task, self._draft, before, memory)
+
+    def _was_told(self, turn: Turn) -> bool:
+        """Whether the model got what stands before the prompt of a turn; that of a command has nothing."""
+        got = turn.state in ANSWERED or self._is_in_transcript(turn)
+        return got and turn.prompt.strip() != COMPACT
 
     def _known(self, turns: list[Turn], revisions: list[Revision]) -> int:
         """The last revision of the text that the model knows of, from the last turn that reached it."""

@@ -145,6 +145,18 @@ def test_finishing_anew_replaces_its_own_article(workspace: Workspace, task: Tas
     assert old.read_bytes() == TEXT.encode()
 
 
+def test_an_article_changed_by_hand_is_never_replaced(workspace: Workspace, task: Task) -> None:
+    """A correction that the writer made in the article itself stays, and is pointed at."""
+    finish(workspace, task, TEXT, SUMMARY)
+    write(article(workspace), "Corrected by hand.\n")
+    reopen(workspace, task)
+    workspace.text(task, "main").write("New.\n", author="writer", turn=2)
+    before = index(workspace)
+    with pytest.raises(Invalid, match="was changed by hand; take over what you need"):
+        finish(workspace, task, "New.\n", Summary("Newer."))
+    assert article(workspace).read_text() == "Corrected by hand.\n" and index(workspace) == before
+
+
 def test_a_foreign_file_is_never_replaced(workspace: Workspace, task: Task) -> None:
     """What lies in the article's place and is not of this task stays, and nothing is changed."""
     article(workspace).parent.mkdir()
@@ -238,6 +250,19 @@ def test_an_index_that_extends_an_outer_one(workspace: Workspace) -> None:
     text = (workspace.root / "collections/series/book/index.md").read_text()
     assert text.startswith("---\nextends: true\n---\n") and entries(text)[0].file == "articles/Fog.md"
     assert "Fog" not in (workspace.root / "collections/series/index.md").read_text()
+
+
+def test_a_new_index_leaves_the_outer_one_in_the_prompt(workspace: Workspace) -> None:
+    """In a collection within another that had no index of its own, later sessions have both."""
+    workspace.new_collection("series")
+    workspace.new_collection("series/book")
+    (workspace.root / "collections/series/book/index.md").unlink()
+    write(workspace.root / "collections/series/index.md", with_entry("# Index\n", TIDES))
+    task = workspace.new_task("Fog", "series/book")
+    workspace.text(task, "main").write(TEXT, author="model", turn=1)
+    finish(workspace, task, TEXT, SUMMARY)
+    said = workspace.collection("series/book").memory().render()
+    assert "## Three tides" in said and "## Fog" in said
 
 
 def test_a_kill_while_finishing(workspace: Workspace, task: Task) -> None:
@@ -365,6 +390,7 @@ def test_a_models_answer_is_read(answer: str) -> None:
         "{",
         '{"gist": 5}',
         '{"gist": ""}',
+        'It was asked: {"gist": "…", "claims": ["…"], "terms": ["…"], "links": ["…"]}',
         '{"gist": "' + "x" * (MAX_GIST + 1) + '"}',
         '["gist"]',
         '{"a":' * 5000,
@@ -413,6 +439,24 @@ def test_the_commands(workspace: Workspace, task: Task) -> None:
     assert json.loads(shown.output)["gist"] == "The ferry waits. (first sentence)"
     opened = runner.invoke(commands.reopen_command, ["fog"])
     assert opened.output == f"Fog can be written again: {task.id}@main\n"
+
+
+def test_a_task_without_a_collection_needs_no_summary(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is no index, no model is asked for an entry, and none is spoken of."""
+    task = workspace.new_task("Alone")
+    workspace.text(task, "main").write("Text.", author="model", turn=1)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("A model was to be asked.")
+
+    monkeypatch.setattr(commands, "_summariser", refuse)
+    done = CliRunner(env={"SMARTWRITER_WORKSPACE": str(workspace.root)}).invoke(
+        commands.finish_command, ["Alone"]
+    )
+    path = workspace.root / "collections" / "unfiled" / "articles" / "Alone.md"
+    assert done.output == f"Alone is finished: {path}\n"
 
 
 def test_a_model_is_asked_once_and_only_when_needed(workspace: Workspace, task: Task) -> None:

@@ -139,7 +139,7 @@ def test_a_link_out_of_the_folder_is_refused(proposals: Proposals, collection: C
     """A memory file that is a link to somewhere else is never written through."""
     (collection.path.parent / "elsewhere.md").write_text("x")
     (collection.path / "linked.md").symlink_to(collection.path.parent / "elsewhere.md")
-    with pytest.raises(Invalid, match=r"linked\.md links out"):
+    with pytest.raises(Invalid, match=r"linked\.md is a link to .*elsewhere\.md; change that file"):
         proposed(proposals, "Slack: an hour.", file="linked.md")
 
 
@@ -496,6 +496,24 @@ def test_a_kill_while_rejecting(workspace: Workspace, proposals: Proposals) -> N
         assert states(proposals) in (["pending"], ["rejected"])
     assert proposals.reject(made.id).state is ProposalState.rejected
     assert memory(workspace.collection("rivers")) == before
+
+
+def test_what_was_rejected_does_not_come_back(proposals: Proposals) -> None:
+    """A line that the writer has rejected is not put before them again, however it is written."""
+    proposals.reject(proposed(proposals, "Anselm is dead.").id)
+    with pytest.raises(Invalid, match="has rejected that line before"):
+        proposed(proposals, "- anselm  is dead.")
+    assert proposals.pending() == []
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_forgetting_a_last_line_without_an_end(
+    proposals: Proposals, collection: Collection, end: str
+) -> None:
+    """The line before it keeps its own end, whole."""
+    (collection.path / "memory.md").write_bytes(f"# Memory{end}{end}- Gone.".encode())
+    proposals.forget("Gone.")
+    assert (collection.path / "memory.md").read_bytes() == f"# Memory{end}{end}".encode()
 
 
 def test_a_kill_while_forgetting(workspace: Workspace, proposals: Proposals) -> None:

@@ -4,6 +4,7 @@ import pytest
 from test_cli import converse, printed, refused
 
 from smartwriter.errors import AlreadyExists, CollectionNotFound, DraftBusy, Invalid
+from smartwriter.memory_versions import MemoryVersions
 from smartwriter.proposals import Proposals
 from smartwriter.renaming import rename_collection
 from smartwriter.tasks import MAIN, Task
@@ -42,6 +43,17 @@ def test_a_renamed_collection_keeps_its_tasks(workspace: Workspace, task: Task) 
     whole(workspace, task)
     assert workspace.tasks.find(other.id).collection == other.collection
     assert not (workspace.root / "collections" / "Rivers").exists()
+
+
+def test_the_log_of_its_memory_goes_along(workspace: Workspace, task: Task) -> None:
+    """Which versions its turns had can be read under the new name, also after renaming once more."""
+    workspace.memory(task, task.drafts[MAIN])
+    before = MemoryVersions(workspace.hidden).log("Rivers/Upstream")
+    for old, new in (("Rivers", "Streams"), ("Streams", "Waters"), ("Waters", "Streams")):
+        rename_collection(workspace, old, new)
+        log = MemoryVersions(workspace.hidden).log(f"{new}/Upstream")
+        assert len(log) == 1
+        assert (log[0].files, log[0].timestamp) == (before[0].files, before[0].timestamp)
 
 
 def test_a_folder_that_was_renamed_by_hand_is_taken_as_it_is(workspace: Workspace, task: Task) -> None:

@@ -8,14 +8,17 @@ from pathlib import Path
 
 import anyio
 import pytest
+from commands import smartwriter
 from test_main_job import make_task, take_turn, take_turns
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, ToolUse
+from smartwriter.agent.offline import ApiError, OfflineModel, Reply, Request, Text, ToolUse
 from smartwriter.errors import Invalid
+from smartwriter.finishing import Summary, finish, reopen
 from smartwriter.fork import fork
 from smartwriter.memory_versions import MemoryVersions
 from smartwriter.proposals import Proposals
+from smartwriter.renaming import rename_collection
 from smartwriter.staleness import stale
 from smartwriter.tasks import Draft, Task, TurnState
 from smartwriter.what_if import adopt_memory, what_if
@@ -212,6 +215,24 @@ def _had(workspace: Workspace, task: Task) -> str | None:
     return MemoryVersions(workspace.hidden).text(turn.memory["memory.md"])
 
 
+def test_a_collection_that_was_renamed_is_missed(
+    workspace: Workspace, model: OfflineModel, rivers: Task
+) -> None:
+    """Where the folder of a series has gone, no command writes into a new one in its place; it says how to
+    go on, and then everything is there."""
+    workspace.text(rivers, "main").write("Fog.\n", author="writer", turn=1)
+    folder = workspace.root / "collections" / "Rivers"
+    folder.rename(folder.with_name("Streams"))
+    for arguments in (["write", rivers.id, "On."], ["run", f"{rivers.id}=On."], ["finish", rivers.id]):
+        done = smartwriter(workspace.root, *arguments, model=model)
+        assert done.returncode == 1 and done.stderr.count(b"\n") == 1
+        assert b"smartwriter collection rename Rivers Streams" in done.stderr
+    assert not folder.exists() and model.requests == []
+    rename_collection(workspace, "Rivers", "Streams")
+    done = smartwriter(workspace.root, "write", rivers.id, "On.", model=model)
+    assert done.returncode == 0 and "Anselm" in sections(model.requests[-1])["memory.md"]
+
+
 # Proposals --------------------------------------------------------------------------------------
 
 
@@ -268,6 +289,26 @@ def test_tasks_that_rely_on_a_changed_line_are_told(
     assert model.requests[-1].prompt == "And on."
 
 
+def test_a_change_is_told_exactly_once(
+    workspace: Workspace, claude: ClaudeAgent, model: OfflineModel, rivers: Task
+) -> None:
+    """What came with a compaction is told after it; what a broken turn was told is not told again."""
+    take_turn(workspace, claude, rivers.id, "Begin.")
+    workspace.text(rivers, "main").write("The slack hour came early.\n", author="writer", turn=2)
+    take_turn(workspace, claude, rivers.id, "Go on.")
+    remember(workspace, "- Slack hour: forty minutes.\n")
+    take_turn(workspace, claude, rivers.id, "/compact")
+    take_turn(workspace, claude, rivers.id, "After it.")
+    assert "memory.md now says: Slack hour: forty minutes." in model.requests[-1].prompt
+    remember(workspace, "- Slack hour: fifty minutes.\n")
+    model.script = lambda request: [Text("I was"), ApiError(400, "invalid_request_error", "No.")]
+    assert take_turn(workspace, claude, rivers.id, "Broken.").state is TurnState.failed
+    assert "memory.md now says: Slack hour: fifty minutes." in model.requests[-1].prompt
+    model.script = says
+    take_turn(workspace, claude, rivers.id, "Again.")
+    assert model.requests[-1].prompt == "Again."
+
+
 # What if ----------------------------------------------------------------------------------------
 
 
@@ -297,3 +338,117 @@ def test_a_what_if_fork_has_another_memory(
     assert adopt_memory(workspace, *draft_of(workspace, rivers, trial.name)) == [path]
     assert path.read_text() == "The ferryman is a woman called Iris."
     assert draft_of(workspace, rivers, trial.name)[1].memory == {}
+
+
+def test_a_long_note_and_a_long_draft_reach_the_model_whole(
+    workspace: Workspace, claude: ClaudeAgent, model: OfflineModel, rivers: Task
+) -> None:
+    """What the tools answer is not put into a file that the model cannot read, however long it is."""
+    long = "".join(f"{number}: Anselm rows across, and back.\n" for number in range(4000))
+    remember(workspace, f"---\ninclude: on-demand\n---\n{long}Iris waits.", "people.md")
+    workspace.text(rivers, "main").write(f"{long}The end.\n", author="writer", turn=1)
+
+    def script(request: Request) -> Reply:
+        asked: list[Reply] = [[ToolUse("read_memory", {"file": "people"})], [ToolUse("read_draft", {})]]
+        return asked[len(request.tool_results)] if len(request.tool_results) < 2 else [Text("Read.")]
+
+    model.script = script
+    take_turn(workspace, claude, rivers.id, "Go.")
+    note, draft = model.requests[-1].tool_results
+    assert note == f"{long}Iris waits." and draft.rstrip() == f"{long}The end."
+
+
+def test_a_what_if_of_a_what_if_can_be_adopted(
+    workspace: Workspace, claude: ClaudeAgent, model: OfflineModel, rivers: Task, tmp_path: Path
+) -> None:
+    """What counts is whether the collection's own file changed, not whose fork the draft is; where a
+    version is lost, none of the draft's files is written."""
+    for name in ("one", "two", "people"):
+        (tmp_path / name).write_text(f"Version {name}.")
+    people = remember(workspace, "Iris.", "people.md")
+    task, draft = draft_of(workspace, rivers)
+    one = what_if(workspace, task, draft, [f"memory.md={tmp_path / 'one'}"])
+    first = anyio.run(partial(fork, workspace, task, draft, memory=one))
+    task, draft = draft_of(workspace, rivers, first.name)
+    two = what_if(workspace, task, draft, [f"{n}.md={tmp_path / o}" for n, o in WHAT_IF.items()])
+    second = anyio.run(partial(fork, workspace, task, draft, memory=two))
+    version = workspace.hidden / "memory" / f"{two['people.md'].sha256}.md"
+    text = version.read_bytes()
+    version.unlink()
+    with pytest.raises(Invalid, match=r"people\.md is missing; put .* back to go on"):
+        adopt_memory(workspace, *draft_of(workspace, rivers, second.name))
+    with pytest.raises(Invalid, match="is missing"):  # never the collection's own instead, without a word
+        take_turn(workspace, claude, rivers.address(second.name), "Go on.")
+    assert model.requests == []
+    assert "Anselm" in (workspace.root / "collections" / "Rivers" / "memory.md").read_text()
+    version.write_bytes(text)
+    adopt_memory(workspace, *draft_of(workspace, rivers, second.name))
+    assert (people.with_name("memory.md").read_text(), people.read_text()) == (
+        "Version two.",
+        "Version people.",
+    )
+
+
+WHAT_IF = {"memory": "two", "people": "people"}
+
+
+def test_a_change_in_an_outer_collection_makes_inner_drafts_stale(
+    workspace: Workspace, claude: ClaudeAgent, rivers: Task
+) -> None:
+    """Who asks for the collection that was edited hears of every draft that has it, and of no other."""
+    inner = make_task(workspace, "Source", "Rivers/Upstream")
+    shadowed = make_task(workspace, "Mouth", "Rivers/Delta")
+    remember(workspace, "The delta's own.", "memory.md", "Rivers/Delta")
+    other = make_task(workspace, "Quay", "Riverside")
+    take_turns(workspace, claude, [(task.id, "Go.") for task in (rivers, inner, shadowed, other)])
+    for name in ("Rivers", "Rivers/Upstream", "Rivers/Delta", "Riverside"):
+        assert stale(workspace, workspace.collection(name)) == []
+    remember(workspace, "He is called Balthasar.")
+    found = {one.task.id: one for one in stale(workspace, workspace.collection("Rivers"))}
+    assert set(found) == {rivers.id, inner.id}
+    assert [one.task.id for one in stale(workspace, workspace.collection("Rivers/Upstream"))] == [inner.id]
+    assert stale(workspace, workspace.collection("Rivers/Delta")) == []
+
+
+def test_an_article_does_not_go_stale_by_its_own_entry(
+    workspace: Workspace, claude: ClaudeAgent, model: OfflineModel, rivers: Task
+) -> None:
+    """What finishing adds to the index is news to the other drafts; to the article's own it is none, neither
+    in what is stale nor, once it is reopened, in what it is told."""
+    other = make_task(workspace, "Low water", "Rivers")
+    text = "The slack hour came early.\n"
+    for task in (rivers, other):
+        workspace.text(task, "main").write(text, author="writer", turn=1)
+        take_turn(workspace, claude, task.id, "Go.")
+    finish(workspace, rivers, text, Summary("Fog.", ("The slack hour came early.",), ("slack hour",)))
+    assert [one.task.id for one in stale(workspace, workspace.collection("Rivers"))] == [other.id]
+    reopen(workspace, workspace.tasks.find(rivers.id))
+    for task, told in ((rivers, False), (other, True)):
+        take_turn(workspace, claude, task.id, "On.")
+        assert ("index.md now says: terms: slack hour" in model.requests[-1].prompt) == told
+    assert stale(workspace, workspace.collection("Rivers")) == []
+    finish(workspace, workspace.tasks.find(rivers.id), text, Summary("Fog.", ("It was early.",)))
+    reopen(workspace, workspace.tasks.find(rivers.id))
+    take_turn(workspace, claude, rivers.id, "On.")
+    assert model.requests[-1].prompt == "On."
+    assert [one.task.id for one in stale(workspace, workspace.collection("Rivers"))] == [other.id]
+    finish(workspace, other, text, Summary("Low."))
+    assert rivers.id in [one.task.id for one in stale(workspace, workspace.collection("Rivers"))]
+
+
+# Finishing --------------------------------------------------------------------------------------
+
+
+def test_a_model_that_fails_while_finishing_is_a_sentence(
+    workspace: Workspace, model: OfflineModel, rivers: Task
+) -> None:
+    """Where no summary can be had, the article is finished without, the reason is said, and that is all."""
+    workspace.text(rivers, "main").write("The ferry waits. Nobody waved.\n", author="writer", turn=1)
+    model.script = lambda request: [ApiError(400, "invalid_request_error", "No such luck.")]
+    done = smartwriter(workspace.root, "finish", rivers.id, model=model)
+    assert done.returncode == 0
+    assert done.stdout.decode().endswith("In the index: The ferry waits. (first sentence)\n")
+    assert done.stderr.decode() == (
+        "The model gave no summary: API Error: 400 No such luck.\n"
+        "No model gave a summary; put a gist of your own into index.md.\n"
+    )

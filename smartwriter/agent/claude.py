@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
 
-from anyio import fail_after, move_on_after
+from anyio import CancelScope, fail_after, move_on_after
 from anyio.to_thread import run_sync
 from claude_agent_sdk import (
     AssistantMessage,
@@ -32,13 +32,13 @@ from claude_agent_sdk import (
     StreamEvent,
     SystemMessage,
     TextBlock,
+    ToolAnnotations,
     ToolResultBlock,
     ToolUseBlock,
     UserMessage,
     create_sdk_mcp_server,
     fork_session_via_store,
     get_session_messages_from_store,
-    query,
 )
 
 from smartwriter.agent.tools import Tool
@@ -57,6 +57,7 @@ LOGIN_HINT = (
 
 COMPACT = "/compact"
 """The one prompt that is a command to the CLI: to go on from a summary of the conversation."""
+_MOST_RESULT_CHARACTERS = 500_000  # of a tool's answer; the CLI allows no more
 RESULT_GRACE_S = 20.0  # for the result, once the answer has ended
 
 
@@ -204,17 +205,27 @@ class ClaudeAgent:
             stderr=stderr.append,
         )
         said: list[str] = []
+        failed = ""
+        # Not query(): left at an error, it prints a traceback; followed to its end, the SDK's log.
+        client = ClaudeSDKClient(options)
         try:
             with fail_after(timeout_s):
-                async for message in query(prompt=_one(_verbatim(prompt, str(uuid4()))), options=options):
+                await client.connect()
+                await client.query(_one(_verbatim(prompt, str(uuid4()))))
+                async for message in client.receive_response():
                     if isinstance(message, AssistantMessage):
                         said += [block.text for block in message.content if isinstance(block, TextBlock)]
-                    elif isinstance(message, ResultMessage) and message.is_error:
-                        raise AgentError(_error(message))
+                    elif isinstance(message, ResultMessage):
+                        failed = _error(message)
         except TimeoutError:
             raise AgentError(f"The model has not answered in {timeout_s:.0f} s.") from None
         except (ClaudeSDKError, RuntimeError, OSError) as error:
             raise _agent_error(error, stderr) from error
+        finally:
+            with CancelScope(shield=True):
+                await client.disconnect()
+        if failed:
+            raise AgentError(failed)
         return "".join(said)
 
     def _options(self, settings: SessionSettings, stderr: deque[str]) -> ClaudeAgentOptions:
@@ -419,7 +430,14 @@ def _sdk(tool: Tool) -> SdkMcpTool[Any]:
         "properties": dict(tool.parameters),
         "required": list(tool.parameters),
     }
-    return SdkMcpTool(name=tool.name, description=tool.description, input_schema=schema, handler=handle)
+    return SdkMcpTool(
+        name=tool.name,
+        description=tool.description,
+        input_schema=schema,
+        handler=handle,
+        # A longer answer goes into a file that the model has no tool to read, and it sees 2 kB of it.
+        annotations=ToolAnnotations(maxResultSizeChars=_MOST_RESULT_CHARACTERS),
+    )
 
 
 def _error(result: ResultMessage) -> str:

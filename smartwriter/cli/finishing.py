@@ -13,6 +13,7 @@ from smartwriter.errors import Invalid
 from smartwriter.finishing import (
     Summary,
     finish,
+    has_index,
     index_entries,
     parse_summary,
     reopen,
@@ -42,15 +43,17 @@ def finish_command(
     Its gist, claims and terms come from the model.
     """
     task = workspace.tasks.find(wanted)
-    finished, summary = finish_task(
-        workspace, task, on, None if no_model else _summariser(workspace, offline)
-    )
+    workspace.check_folder(task)
+    entered = has_index(workspace.task_collection(task))
+    ask = entered and not no_model  # nobody is asked for what nobody will read
+    finished, summary = finish_task(workspace, task, on, _summariser(workspace, offline) if ask else None)
     if json_:
         print_json({"task": task.id, "gist": summary.gist, **finished.model_dump(mode="json")})
         return
     click.echo(f"{task.title} is finished: {workspace.task_collection(task).path / finished.article}")
-    click.echo(f"In the index: {summary.gist}")
-    if not no_model and not summary.from_model:
+    if entered:
+        click.echo(f"In the index: {summary.gist}")
+    if ask and not summary.from_model:
         click.secho("No model gave a summary; put a gist of your own into index.md.", err=True, fg="yellow")
 
 

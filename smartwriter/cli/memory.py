@@ -70,7 +70,7 @@ def diff_memory(workspace: Workspace, name: str, first: int | None, second: int 
     log = _log(workspace, workspace.collection(name))
     if len(log) < 2 and first is None:
         raise Invalid(f"The memory of {name} has only one version, or none; there is nothing to compare.")
-    numbers = (first or len(log) - 1, second or len(log))
+    numbers = (len(log) - 1 if first is None else first, len(log) if second is None else second)
     for number in numbers:
         if not 1 <= number <= len(log):
             raise Invalid(f"The memory of {name} has no version {number}: it has {len(log)}.")

@@ -19,7 +19,7 @@ import click
 
 from smartwriter.cli.app import print_json
 from smartwriter.errors import Invalid, SmartWriterError
-from smartwriter.tasks import Draft, Task, Turn, TurnState
+from smartwriter.tasks import UNFILED, Draft, Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -73,10 +73,18 @@ def run_jobs(
 
 
 def warn_of_memory(workspace: Workspace, tasks: list[Task]) -> None:
-    """Say once what of their collections' memory is left out, or is too much."""
+    """Say once what of their collections' memory is left out, too much, or gone altogether.
+
+    :raises Invalid: when the folder of a collection has another name by now.
+    """
     budget = workspace.config().memory_tokens
-    for collection in {task.collection: workspace.task_collection(task) for task in tasks}.values():
-        for problem in collection.memory(budget).problems:
+    for task in {task.collection: task for task in tasks}.values():
+        workspace.check_folder(task)
+        collection = workspace.task_collection(task)
+        problems = list(collection.memory(budget).problems)
+        if task.collection != UNFILED and not collection.path.is_dir():
+            problems.append(f"its folder is gone ({collection.path}): this is written without its memory.")
+        for problem in problems:
             click.secho(f"{collection.name}: {problem}", err=True, fg="yellow")
 
 
