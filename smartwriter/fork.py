@@ -13,7 +13,7 @@ import smartwriter.journal as journal
 from smartwriter.agent.claude import fork_transcript
 from smartwriter.damage import Entry
 from smartwriter.drafts import DraftText, check_text, current_number, known_after, shared_turn, text_of
-from smartwriter.errors import SessionMissing, TurnNotFound
+from smartwriter.errors import AlreadyExists, SessionMissing, TurnNotFound
 from smartwriter.lease import Lease
 from smartwriter.task_manager import free_draft_name
 from smartwriter.tasks import ANSWERED, Draft, Origin, Source, Task, Turn, TurnState, WhatIf
@@ -51,7 +51,7 @@ async def fork(
     await run_sync(lease.acquire, _WAIT_S)
     try:
         task = await run_sync(workspace.tasks.find, task.id)
-        name = free_draft_name(task, name)
+        name = await run_sync(_free_name, workspace, task, name)
         await run_sync(_clear_leftovers, workspace, task, name)
         plan = await run_sync(_plan, workspace, task, draft, at, revision, name)
         session_id = await _fork_session(workspace, task, draft, plan)
@@ -266,6 +266,21 @@ def _copy_texts(workspace: Workspace, task: Task, name: str, plan: _Plan) -> Non
         text.write(start.text, author="writer", turn=plan.last + 1)
     else:
         text.write(start.text, author="fork", turn=plan.last, source=start.source)
+
+
+def _free_name(workspace: Workspace, task: Task, wanted: str | None) -> str:
+    """A name that no draft has, nor a file of the writer's own in the drafts' folder."""
+    name = free_draft_name(task, wanted)
+    while _is_foreign(workspace.text(task, name)):
+        if wanted is not None:
+            raise AlreadyExists("file", str(workspace.text(task, name).path))
+        task = task.with_draft(Draft(name=name, session_id=""))
+        name = free_draft_name(task, None)
+    return name
+
+
+def _is_foreign(text: DraftText) -> bool:
+    return text.path.exists() and not text.revisions()
 
 
 def _clear_leftovers(workspace: Workspace, task: Task, name: str) -> None:

@@ -33,6 +33,8 @@ _ID_CHARACTERS = _LETTERS + "23456789"
 _DRAFT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")  # a title is one line, on a screen and in a prompt
 
+_REVISION = re.compile(r"[0-9]{1,9}")
+
 V = TypeVar("V", bound=Value)
 
 
@@ -88,7 +90,7 @@ class TaskManager:
         :returns: None for the revision where the address names none.
         """
         head, colon, number = address.rpartition(":")
-        if not (colon and number.isdecimal() and head) or _fitting(self.all(), address)[0] == 2:
+        if not (colon and _REVISION.fullmatch(number) and head) or _fitting(self.all(), address)[0] == 2:
             return (*self.resolve(address), None)
         return (*self.resolve(head), int(number))
 

@@ -6,13 +6,14 @@ with its next prompt.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from smartwriter.comparison import matches
 from smartwriter.drafts import current_number, text_of
-from smartwriter.errors import Invalid, ParagraphNotFound, TurnNotFound
+from smartwriter.errors import Invalid, ParagraphNotFound, TextConflict, TurnNotFound
 from smartwriter.passages import line_end_of, with_line_ends
 from smartwriter.tasks import Draft, Revision, Source, Task
 from smartwriter.transcript import answer_to
@@ -105,13 +106,12 @@ def pick(
     :param numbers: of the paragraphs, from 1.
     :param after: the paragraph of the draft behind which they go; 0 for its beginning.
     :raises ParagraphNotFound, Invalid, DraftBusy:
-    :raises TextConflict: when the writer saved the file at this very moment; pick again.
     """
     here = version(workspace, task.address(draft.name))
     text, placed = _placed(origin, here, sorted(set(numbers)), after)  # what is refused needs no lease
     if text == here.text:
         return Picked(None, placed)
-    with workspace.lease(task, draft.name):
+    with _written(workspace, task, draft):
         here = version(workspace, task.address(draft.name))
         text, placed = _placed(origin, here, sorted(set(numbers)), after)
         revision = workspace.text(task, draft.name).write(
@@ -126,13 +126,25 @@ def pick(
 
 
 def _write(workspace: Workspace, task: Task, draft: Draft, text: str, source: Source) -> Revision:
-    with workspace.lease(task, draft.name):
+    with _written(workspace, task, draft):
         return workspace.text(task, draft.name).write(
             text,
             author="writer" if source.turn is None else "model",
             turn=workspace.next_turn(task, draft.name),
             source=source,
         )
+
+
+@contextlib.contextmanager
+def _written(workspace: Workspace, task: Task, draft: Draft) -> Iterator[None]:
+    with workspace.lease(task, draft.name):
+        try:
+            yield
+        except TextConflict:  # whose words are for the model
+            raise Invalid(
+                f"The text of {task.address(draft.name)} was saved by hand at this very moment; "
+                "it stays as it was saved. Try again."
+            ) from None
 
 
 # Placing paragraphs ---------------------------------------------------------------------------

@@ -167,6 +167,15 @@ def test_take_makes_an_answer_the_text(workspace: Workspace, task: Task) -> None
     assert "has no turn 8" in refused(workspace, "take", task.id, "--turn", "8")
 
 
+def test_a_file_that_lies_where_a_fork_would_stays(workspace: Workspace, task: Task) -> None:
+    """A file of the writer's own among the drafts is neither moved nor taken for the fork's text."""
+    mine = workspace.text(task, "draft-3").path
+    mine.write_text("Mine.")
+    assert printed(workspace, "fork", task.id).startswith(f"{task.id}@draft-4 shares")
+    assert "There is already a file" in refused(workspace, "fork", task.id, "--name", "draft-3")
+    assert mine.read_text() == "Mine."
+
+
 def test_blame_names_turn_author_and_memory(workspace: Workspace, task: Task) -> None:
     """Each paragraph has who wrote it first and who changed it; the model's, the memory it had."""
     first = workspace.tasks.turns(task, MAIN)[0]

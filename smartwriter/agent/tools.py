@@ -14,7 +14,7 @@ from smartwriter.drafts import DraftText, current_number, text_of
 from smartwriter.errors import Invalid, TextConflict
 from smartwriter.memory import Memory
 from smartwriter.passages import Edit
-from smartwriter.proposals import Proposal, Proposals
+from smartwriter.proposals import DEFAULT_FILE, Proposal, Proposals
 from smartwriter.tasks import Revision
 
 
@@ -142,6 +142,9 @@ class MemoryTools:
 
     def all(self) -> list[Tool]:
         """None where there is no memory."""
+        return [*self._reading(), *self._proposing()]
+
+    def _reading(self) -> list[Tool]:
         if not self.memory.hashes:
             return []
         return [
@@ -150,7 +153,15 @@ class MemoryTools:
                 "The whole text of one of the author's notes about the series.",
                 {"file": _string("Its name or title, as the system prompt lists it.")},
                 self._read,
-            ),
+            )
+        ]
+
+    def _proposing(self) -> list[Tool]:
+        """Lines are proposed for the collection's own file of facts, where it has one."""
+        files = (*self.memory.files, *self.memory.on_demand)
+        if not any(file.path.name == DEFAULT_FILE for file in files if file.origin == self.memory.collection):
+            return []
+        return [
             Tool(
                 "propose_memory",
                 "Propose one line for the series' memory: a fact, claim or term that later articles need, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from datetime import datetime
 
@@ -95,6 +96,8 @@ def _summariser(workspace: Workspace, offline: bool) -> Summarise:
         from smartwriter.agent.claude import AgentError
         from smartwriter.cli.running import agent
 
+        if sys.stderr.isatty():
+            click.echo("Asking the model for a summary; it may take a minute …", err=True)
         with agent(offline) as claude:
             try:
                 return anyio.run(claude.ask, summary_prompt(title, text), workspace.root)

@@ -216,6 +216,8 @@ def drop_command(workspace: Workspace, address: str) -> None:
     workspace.tasks.without(task, draft.name)  # where it may not be dropped, nothing is locked
     with workspace.lease(task, draft.name):  # not under a process that is writing it
         workspace.take_hand_edit(task, draft.name)
-        workspace.tasks.drop(task.id, draft.name)
+        # The file first: where it cannot be moved, the draft is not dropped; after a crash in
+        # between, its next turn writes it again.
         workspace.text(task, draft.name).put_away()
+        workspace.tasks.drop(task.id, draft.name)
     click.echo(f"Dropped {task.address(draft.name)}.")
