@@ -23,13 +23,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 import smartwriter.journal as journal
 from smartwriter.damage import Entry
 from smartwriter.errors import Invalid, RevisionNotFound, TextConflict
 from smartwriter.passages import Edit, edited, in_the_manner_of
-from smartwriter.tasks import Author, Revision, Source, Turn, now
+from smartwriter.records import from_line, to_line
+from smartwriter.tasks import Author, Revision, Source, Turn
 
 MAX_TEXT_BYTES = 1 << 20
 
@@ -71,7 +70,7 @@ class DraftText:
             lines = self._journal.read().entries
         except FileNotFoundError:
             return []
-        return [revision for line in lines if (revision := _revision(line))]
+        return [revision for line in lines if (revision := from_line(Revision, line))]
 
     def revision(self, number: int) -> Revision:
         """:raises RevisionNotFound:"""
@@ -299,17 +298,7 @@ def _next_revision(
 
 
 def _line(revision: Revision) -> Entry:
-    fields = revision.model_dump(mode="json", exclude_defaults=True)
-    return {"type": "revision", "timestamp": now().isoformat(), "at": revision.at.isoformat(), **fields}
-
-
-def _revision(line: Entry) -> Revision | None:
-    if line.get("type") != "revision":
-        return None
-    try:
-        return Revision.model_validate(line)
-    except ValidationError:  # of a later version: left alone
-        return None
+    return {**to_line(revision, brief=True), "at": revision.at.isoformat()}
 
 
 def check_text(text: str, where: str = "") -> None:

@@ -18,18 +18,21 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import ClassVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from smartwriter.damage import Entry
 from smartwriter.errors import Invalid
 from smartwriter.journal import Journal, write_document
 from smartwriter.memory import Memory, MemoryFile, normal, plain_key
+from smartwriter.records import from_line, to_line
 from smartwriter.tasks import Value, now
 
 
 class MemoryVersion(Value):
     """Of which files a collection's memory was made, from a moment on."""
+
+    KIND: ClassVar[str] = "memory"
 
     timestamp: datetime = Field(default_factory=now)
     collection: str
@@ -57,7 +60,7 @@ class MemoryVersions:
         version = MemoryVersion(collection=normal(memory.collection), files=files)
         with self._journal(memory.collection).locked() as transaction:
             if self._last(memory.collection) != files:  # another process may have been faster
-                transaction.append([{"type": "memory", **version.model_dump(mode="json")}])
+                transaction.append([to_line(version)])
 
     def keep_file(self, file: MemoryFile) -> None:
         """Keep one version of a file. :raises OSError: the disk refused."""
@@ -95,7 +98,7 @@ class MemoryVersions:
             lines = self._journal(collection).read().entries
         except FileNotFoundError:
             return []
-        found = [version for line in lines if (version := _version(line))]
+        found = [version for line in lines if (version := from_line(MemoryVersion, line))]
         return [version for version in found if normal(version.collection) == normal(collection)]
 
     def carry_over(self, old: str, new: str) -> None:
@@ -106,7 +109,7 @@ class MemoryVersions:
         with self._journal(new).locked() as transaction:
             known = {version.timestamp for version in self.log(new)}  # of a time when it had that name before
             missing = [version for version in earlier if version.timestamp not in known]
-            transaction.append([{"type": "memory", **version.model_dump(mode="json")} for version in missing])
+            transaction.append([to_line(version) for version in missing])
 
     def _last(self, collection: str) -> Mapping[str, str]:
         versions = self.log(collection)
@@ -117,12 +120,3 @@ class MemoryVersions:
 
     def _journal(self, collection: str) -> Journal:
         return Journal(self.folder / f"{plain_key(collection)}.jsonl")
-
-
-def _version(line: Entry) -> MemoryVersion | None:
-    if line.get("type") != "memory":
-        return None
-    try:
-        return MemoryVersion.model_validate(line)
-    except ValidationError:  # of a later version: left alone
-        return None

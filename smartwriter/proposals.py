@@ -24,16 +24,17 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 import smartwriter.conflicts as conflicts
 import smartwriter.document as document
 import smartwriter.journal as journal
-from smartwriter.damage import Damage, Entry
+from smartwriter.damage import Damage
 from smartwriter.errors import Invalid
 from smartwriter.front_matter import split
 from smartwriter.lines import item
 from smartwriter.memory import MAX_FILE_BYTES, Collection, normal
+from smartwriter.records import from_line, to_line
 from smartwriter.tasks import Turn, Value, now
 
 MAX_CHARACTERS = 500
@@ -129,7 +130,7 @@ class Proposals:
         """Every proposal as it stands now, oldest first."""
         found: dict[str, Proposal] = {}
         for line in self._read().entries:
-            if proposal := _proposal(line):
+            if proposal := from_line(Proposal, line):
                 found[proposal.id] = proposal
         return list(found.values())
 
@@ -194,7 +195,7 @@ class Proposals:
             proposal = Proposal(
                 id=_new_id(known), text=line, file=normal(path.name), task=task, draft=draft, turn=turn
             )
-            transaction.append([_line(proposal)])
+            transaction.append([to_line(proposal)])
         return proposal
 
     def accept(self, id: str, text: str | None = None) -> Proposal:
@@ -213,7 +214,7 @@ class Proposals:
             line = proposal.text if text is None else _checked(text)
             self._file(proposal.file)  # where it cannot be used, nothing is recorded
             proposal = _in_state(proposal, ProposalState.accepting, accepted_text=line)
-            transaction.append([_line(proposal)])
+            transaction.append([to_line(proposal)])
             return self._add(transaction, proposal)
 
     def reject(self, id: str) -> Proposal:
@@ -251,7 +252,7 @@ class Proposals:
                 line=found.line,
                 copies=len(equal) - 1,
             )
-            transaction.append([_line(proposal)])
+            transaction.append([to_line(proposal)])
             return _forgotten(self._remove(transaction, proposal))
 
     def complete(self) -> list[Proposal]:
@@ -488,22 +489,8 @@ def _recorded(
     transaction: journal.Transaction, proposal: Proposal, state: ProposalState, **changes: Any
 ) -> Proposal:
     proposal = _in_state(proposal, state, **changes)
-    transaction.append([_line(proposal)])
+    transaction.append([to_line(proposal)])
     return proposal
-
-
-def _line(proposal: Proposal) -> Entry:
-    # type and timestamp mark it as a whole entry, should it ever have to be salvaged.
-    return {"type": "proposal", "timestamp": now().isoformat(), **proposal.model_dump(mode="json")}
-
-
-def _proposal(line: Entry) -> Proposal | None:
-    if line.get("type") != "proposal":
-        return None
-    try:
-        return Proposal.model_validate(line)
-    except ValidationError:  # of a later version: left alone
-        return None
 
 
 def _new_id(known: Iterable[Proposal]) -> str:

@@ -17,16 +17,14 @@ import unicodedata
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
-
-from pydantic import ValidationError
 
 import smartwriter.journal as journal
 from smartwriter.damage import Damage, Entry
 from smartwriter.errors import AlreadyExists, DraftNotFound, Invalid, TaskAmbiguous, TaskNotFound
 from smartwriter.memory import normal
 from smartwriter.names import readable_name
-from smartwriter.tasks import MAIN, Choice, Draft, Origin, Task, Turn, Value, WhatIf, now
+from smartwriter.records import V, from_line, kind_of, to_line
+from smartwriter.tasks import MAIN, Choice, Draft, Origin, Task, Turn, Value, WhatIf
 
 _LETTERS = "bcdfghjkmnpqrstvwxz"  # no vowels, so no words; nothing that looks like a digit
 _ID_CHARACTERS = _LETTERS + "23456789"
@@ -34,8 +32,6 @@ _DRAFT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")  # a title is one line, on a screen and in a prompt
 
 _REVISION = re.compile(r"[0-9]{1,9}")
-
-V = TypeVar("V", bound=Value)
 
 
 class TaskManager:
@@ -62,7 +58,7 @@ class TaskManager:
         :raises TaskNotFound, TaskAmbiguous:
         """
         entries = self._read().entries
-        if task := _one(Task, _lines(Task, entries, "id").get(wanted)):  # without a look at all others
+        if task := from_line(Task, _lines(Task, entries, "id").get(wanted)):  # without a look at all others
             return task
         return _only(wanted, _fitting(list(_latest(Task, entries, "id").values()), wanted)[1])
 
@@ -130,22 +126,22 @@ class TaskManager:
                 target=target,
                 drafts={MAIN: Draft(name=MAIN, session_id=str(uuid.uuid4()))},
             )
-            transaction.append([_line(task)])
+            transaction.append([to_line(task)])
         return task
 
     def restore(self, task: Task) -> None:
         """Enter a task that ``tasks.jsonl`` has lost."""
-        self._journal.append([_line(task)])
+        self._journal.append([to_line(task)])
 
     def update(self, id: str, change: Callable[[Task], Task]) -> Task:
         """Change a task as it is now. :raises TaskNotFound:"""
         with self._journal.locked() as transaction:
             line = _lines(Task, self._read().entries, "id").get(id)
-            task = _one(Task, line)
+            task = from_line(Task, line)
             if line is None or task is None:
                 raise TaskNotFound(id)
             changed = change(task)
-            transaction.append([_over(line, _line(changed))])
+            transaction.append([_over(line, to_line(changed))])
         return changed
 
     def add_draft(
@@ -208,7 +204,7 @@ class TaskManager:
 
     def record(self, task: Task, draft: str, turns: Sequence[Turn]) -> None:
         """Append the present state of turns."""
-        self._turns(task, draft).append([_line(turn) for turn in turns])
+        self._turns(task, draft).append([to_line(turn) for turn in turns])
 
     def _turns(self, task: Task, draft: str) -> journal.Journal:
         return journal.Journal(self._root / "turns" / task.id / f"{draft}.jsonl")
@@ -237,11 +233,6 @@ def free_draft_name(task: Task, wanted: str | None) -> str:
     return wanted
 
 
-def _line(value: Value) -> dict[str, Any]:
-    # type and timestamp mark it as a whole entry, should it ever have to be salvaged.
-    return {"type": _kind(type(value)), "timestamp": now().isoformat(), **value.model_dump(mode="json")}
-
-
 def _over(before: Entry, line: Entry) -> Entry:
     """A task's new line, with the fields of a later version that the line before had."""
     drafts = {name: {**before["drafts"].get(name, {}), **draft} for name, draft in line["drafts"].items()}
@@ -251,27 +242,16 @@ def _over(before: Entry, line: Entry) -> Entry:
 def _latest(model: type[V], entries: list[Entry], key: str) -> dict[str, V]:
     """The last state of each, in the order of their first lines."""
     lines = _lines(model, entries, key)
-    return {id: value for id, line in lines.items() if (value := _one(model, line)) is not None}
-
-
-def _one(model: type[V], line: Entry | None) -> V | None:
-    try:
-        return None if line is None else model.model_validate(line)
-    except ValidationError:  # of another program, or of a later version: left alone
-        return None
+    return {id: value for id, line in lines.items() if (value := from_line(model, line)) is not None}
 
 
 def _lines(model: type[Value], entries: list[Entry], key: str) -> dict[str, Entry]:
-    kind = _kind(model)
+    kind = kind_of(model)
     return {
         entry[key]: entry
         for entry in entries
         if entry.get("type") == kind and isinstance(entry.get(key), str)
     }
-
-
-def _kind(model: type[Value]) -> str:
-    return model.__name__.lower()
 
 
 def _fitting(tasks: list[Task], wanted: str) -> tuple[int, list[Task]]:

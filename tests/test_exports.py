@@ -33,7 +33,7 @@ def test_layers_import_only_downwards() -> None:
         | {"conflicts", "lines"},
         {"journal", "summaries", "session_store", "memory", "task_manager", "drafts", "lease"}
         | {"transcript", "workspace", "live", "spool", "config", "texts", "timeline"}
-        | {"memory_versions", "whole_file", "proposals", "document"},
+        | {"memory_versions", "whole_file", "proposals", "document", "records"},
         {"agent", "engine", "writer", "pool", "broadcast", "fork", "doctor", "recovery"}
         | {"history", "export", "finishing", "reliance", "staleness", "what_if", "renaming"},
         {"cli", "__main__"},
