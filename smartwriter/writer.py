@@ -11,7 +11,6 @@ from typing import Any
 from anyio.to_thread import run_sync
 
 from smartwriter.agent.claude import (
-    COMPACT,
     AgentError,
     ClaudeAgent,
     Conversation,
@@ -28,10 +27,9 @@ from smartwriter.agent.claude import (
     Unsaid,
     UsedTool,
 )
-from smartwriter.agent.notes import changes, lost_prompt
 from smartwriter.agent.prompt import system_prompt
 from smartwriter.agent.tools import DraftTools, MemoryTools
-from smartwriter.drafts import current_number, known_after
+from smartwriter.briefing import Briefing
 from smartwriter.errors import JournalError, NotSavedYet, SessionMissing
 from smartwriter.events import (
     DraftRevised,
@@ -53,9 +51,7 @@ from smartwriter.events import (
 )
 from smartwriter.finishing import check_open
 from smartwriter.live import LiveJournal
-from smartwriter.memory import Memory
 from smartwriter.proposals import Proposal, Proposals
-from smartwriter.reliance import reliance
 from smartwriter.spool import SpooledStore
 from smartwriter.tasks import ANSWERED, Draft, Revision, Task, Turn, TurnState, now
 from smartwriter.workspace import Workspace
@@ -170,7 +166,8 @@ class DraftWriter:
         number = turns[-1].number + 1 if turns else 1
         self._memory_tools.turn, self._memory_tools.memory = number, memory
         cut_off = [self._cut_off(turn) for turn in turns if turn.state is TurnState.running]
-        said = self._said(prompt, turns, number, memory)
+        briefing = Briefing(self._workspace, self._task, self._draft, turns)
+        said = briefing.prompt(prompt, self._tools, number, memory)
         if not resume:
             self._choose_session(turns)
         turn = Turn(
@@ -186,40 +183,6 @@ class DraftWriter:
         self.live.begin()
         return _Start(turn, said, system_prompt(self._task, memory), resume)
 
-    def _said(self, prompt: str, turns: list[Turn], number: int, memory: Memory) -> str:
-        """The prompt with what the model must be told before it."""
-        hand_edit = self._text.take_hand_edit(number)
-        revisions = self._text.revisions()
-        self._tools.turn, self._tools.known = number, self._known(turns, revisions)
-        self._tools.told = self._tools.known
-        if prompt.strip() == COMPACT:  # alone, or it is no command; the rest is told with the next prompt
-            return COMPACT
-        told, self._tools.known = changes(revisions, self._tools.known, restored=hand_edit.restored)
-        self._tools.told = current_number(revisions)
-        lost = [turn.prompt for turn in _unanswered(turns) if not self._is_in_transcript(turn)]
-        relied_on = self._reliance(turns, memory)
-        return "\n\n".join([*map(lost_prompt, lost), *told, *relied_on, prompt])
-
-    def _reliance(self, turns: list[Turn], memory: Memory) -> list[str]:
-        """What to tell of changes to the memory that this text, or another one after this, relies on."""
-        before = next((turn.memory for turn in reversed(turns) if self._was_told(turn)), None)
-        if before is None or before == memory.hashes:
-            return []
-        return reliance(self._workspace, self._task, self._draft, before, memory)
-
-    def _was_told(self, turn: Turn) -> bool:
-        """Whether the model got what stands before the prompt of a turn; that of a command has nothing."""
-        got = turn.state in ANSWERED or self._is_in_transcript(turn)
-        return got and turn.prompt.strip() != COMPACT
-
-    def _known(self, turns: list[Turn], revisions: list[Revision]) -> int:
-        """The last revision of the text that the model knows of, from the last turn that reached it."""
-        for turn in reversed(turns):
-            if turn.state not in ANSWERED and not self._is_in_transcript(turn):
-                continue
-            return known_after(turn, revisions)
-        return 0
-
     def _cut_off(self, turn: Turn) -> Turn:
         """A turn that says it runs although we hold the lease: its process died."""
         partial = self.live.partial_text(turn.number)
@@ -233,9 +196,6 @@ class DraftWriter:
         if any(turn.state in ANSWERED for turn in turns):
             raise SessionMissing(self._task.address(self._draft.name), transcript.path)
         return False
-
-    def _is_in_transcript(self, turn: Turn) -> bool:
-        return self._workspace.transcript(self._task, self._draft).has(turn.uuid)
 
     def _choose_session(self, turns: list[Turn]) -> None:
         """A first turn that died before anything was stored used up its session id: the CLI
@@ -332,16 +292,6 @@ class DraftWriter:
         turn = turn.model_copy(update={"ended_at": now(), "revision": self._tools.known})
         await run_sync(self._workspace.tasks.record, self._task, self._draft.name, [turn])
         return turn
-
-
-def _unanswered(turns: list[Turn]) -> list[Turn]:
-    """The last turns, as far back as their process died in them."""
-    found: list[Turn] = []
-    for turn in reversed(turns):
-        if turn.state not in (TurnState.running, TurnState.interrupted):
-            break
-        found.insert(0, turn)
-    return found
 
 
 _ENDINGS: dict[TurnState, type[Event]] = {TurnState.finished: Finished, TurnState.stopped: Stopped}

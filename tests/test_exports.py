@@ -35,7 +35,7 @@ def test_layers_import_only_downwards() -> None:
         | {"transcript", "workspace", "live", "spool", "config", "texts", "timeline"}
         | {"memory_versions", "whole_file", "proposals", "document", "records"},
         {"agent", "engine", "writer", "pool", "broadcast", "fork", "doctor", "recovery"}
-        | {"history", "export", "finishing", "reliance", "staleness", "what_if", "renaming"},
+        | {"history", "export", "finishing", "reliance", "staleness", "what_if", "renaming", "briefing"},
         {"cli", "__main__"},
     ]
     package = Path(smartwriter.__file__).parent

@@ -1,0 +1,77 @@
+"""What a prompt is sent with: all that happened since the model's last turn and that it must know.
+
+Prompts of the author that never reached it, changes to the text, and changes to the memory that
+texts rely on; each is told once, exactly, and only if it was not told before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from smartwriter.agent.claude import COMPACT
+from smartwriter.agent.notes import changes, lost_prompt
+from smartwriter.agent.tools import DraftTools
+from smartwriter.drafts import current_number, known_after
+from smartwriter.memory import Memory
+from smartwriter.reliance import reliance
+from smartwriter.tasks import ANSWERED, Draft, Revision, Task, Turn, TurnState
+from smartwriter.workspace import Workspace
+
+
+class Briefing:
+    """Before one turn of a draft. All calls block."""
+
+    def __init__(self, workspace: Workspace, task: Task, draft: Draft, turns: Sequence[Turn]) -> None:
+        """:param turns: those so far, in order."""
+        self._workspace = workspace
+        self._task, self._draft = task, draft
+        self._turns = turns
+        self._transcript = workspace.transcript(task, draft)
+
+    def prompt(self, prompt: str, tools: DraftTools, number: int, memory: Memory) -> str:
+        """The prompt as it is sent. The writer's hand edit is recorded, and the tools know what was told.
+
+        :param number: of the turn.
+        """
+        text = self._workspace.text(self._task, self._draft.name)
+        hand_edit = text.take_hand_edit(number)
+        revisions = text.revisions()
+        known = self._known(revisions)
+        tools.turn, tools.known, tools.told = number, known, known
+        if prompt.strip() == COMPACT:  # alone, or it is no command; the rest is told with the next prompt
+            return COMPACT
+        told, tools.known = changes(revisions, known, restored=hand_edit.restored)
+        tools.told = current_number(revisions)
+        lost = [lost_prompt(turn.prompt) for turn in self._unanswered() if not self._reached_it(turn)]
+        return "\n\n".join([*lost, *told, *self._relied_on(memory), prompt])
+
+    def _known(self, revisions: Sequence[Revision]) -> int:
+        """The last revision of the text that the model knows of, from the last turn that reached it."""
+        for turn in reversed(self._turns):
+            if turn.state in ANSWERED or self._reached_it(turn):
+                return known_after(turn, revisions)
+        return 0
+
+    def _relied_on(self, memory: Memory) -> list[str]:
+        """Changes to the memory that this text, or another one after this, relies on."""
+        before = next((turn.memory for turn in reversed(self._turns) if self._was_told(turn)), None)
+        if before is None or before == memory.hashes:
+            return []
+        return reliance(self._workspace, self._task, self._draft, before, memory)
+
+    def _was_told(self, turn: Turn) -> bool:
+        """Whether the model got what stands before the prompt of a turn; that of a command has nothing."""
+        return turn.prompt.strip() != COMPACT and (turn.state in ANSWERED or self._reached_it(turn))
+
+    def _unanswered(self) -> list[Turn]:
+        """The last turns, as far back as their process died in them."""
+        found: list[Turn] = []
+        for turn in reversed(self._turns):
+            if turn.state not in (TurnState.running, TurnState.interrupted):
+                break
+            found.insert(0, turn)
+        return found
+
+    def _reached_it(self, turn: Turn) -> bool:
+        """Whether a turn's prompt is in the transcript."""
+        return self._transcript.has(turn.uuid)
