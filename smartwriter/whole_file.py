@@ -11,6 +11,8 @@ from smartwriter.errors import Invalid
 
 SETTLED_S = 0.05
 """A file that is older than this is taken for saved."""
+EMPTIED_S = 1.0
+"""An empty one, only when it is older than this: so long a program that saves it may be held up."""
 GIVE_UP_S = 2.0
 _PAUSE_S = 0.01
 
@@ -22,7 +24,8 @@ def read_whole(path: Path, within: Path, max_bytes: int) -> bytes:
 
     An editor that replaces the file is waited for. One that empties it first and then writes can
     only be noticed by the file's age: it is read again until it has been left alone for
-    :data:`SETTLED_S`. A save that pauses for longer is seen as what it has written by then.
+    :data:`SETTLED_S`, an empty one for :data:`EMPTIED_S`. A save that pauses for longer is seen as
+    what it has written by then.
 
     :param within: the folder that links must not lead out of, nor into a hidden folder of.
     :raises Invalid: for a file that is not for reading, with a message that follows its name.
@@ -41,11 +44,12 @@ def read_whole(path: Path, within: Path, max_bytes: int) -> bytes:
             stamp, data = None, b""
         now = time.monotonic()
         if stamp is not None:
-            if time.time() - stamp[3] / 1e9 >= SETTLED_S:
+            settled_s = SETTLED_S if data else EMPTIED_S
+            if time.time() - stamp[3] / 1e9 >= settled_s:
                 return data
             if stamp != seen:
                 seen, seen_at = stamp, now
-            elif now - seen_at >= SETTLED_S:  # its clock is ahead of ours
+            elif now - seen_at >= settled_s:  # its clock is ahead of ours
                 return data
         if now > deadline:
             raise Invalid("is being saved over and over")

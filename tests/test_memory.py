@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 import threading
 import unicodedata
 from collections.abc import Callable
@@ -638,6 +639,18 @@ def test_a_file_that_is_emptied_before_it_is_written(
     memory = collection.memory()
     assert [one.text for one in memory.files] == ["雾, and the ferry."]
     assert pieces == []
+
+
+def test_an_emptied_file_is_waited_for_longer(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that is held up between emptying a file and writing it does not make its text vanish."""
+    path = collection.path / "memory.md"
+    path.write_text("")
+    before = time.time() - 5 * whole_file.SETTLED_S
+    os.utime(path, (before, before))
+    monkeypatch.setattr("smartwriter.whole_file.time.sleep", lambda _: write(path, "whole"))
+    assert whole_file.read_whole(path, collection.path, 100) == b"whole"
 
 
 def test_a_file_that_is_moved_away_before_it_is_written(
