@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 import threading
+import time
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
