@@ -22,7 +22,7 @@ from smartwriter.memory_versions import MemoryVersions
 from smartwriter.names import original, readable_name
 from smartwriter.proposals import UNDER_WAY, Proposals
 from smartwriter.recovery import config_folder, orphans_of, recover
-from smartwriter.tasks import MAIN, UNFILED, Draft, Revision, Task, Turn, TurnState, now
+from smartwriter.tasks import ANSWERED, MAIN, UNFILED, Draft, Revision, Task, Turn, TurnState, now
 from smartwriter.transcript import messages, relinked
 from smartwriter.workspace import Workspace
 
@@ -162,13 +162,13 @@ def _draft(workspace: Workspace, task: Task, draft: Draft) -> Iterator[Finding]:
 def _transcript(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]) -> Iterator[Finding]:
     transcript = workspace.transcript(task, draft)
     address = task.address(draft.name)
-    finished = [turn for turn in turns if turn.state is TurnState.finished]
+    answered = [turn for turn in turns if turn.state in ANSWERED]
     try:
         entries = transcript.read().entries
     except OSError:
         entries = []
     if not entries:
-        if finished:
+        if answered:
             yield Finding(
                 "session",
                 transcript.path,
@@ -177,7 +177,7 @@ def _transcript(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn
             )
         return
     uuids = {entry.get("uuid") for entry in entries}
-    for turn in finished:
+    for turn in answered:
         if turn.uuid not in uuids:
             yield Finding(
                 "turns",

@@ -92,7 +92,10 @@ def checked_ending(path: Path, endings: tuple[str, ...]) -> str:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file as a whole. :raises Invalid: where this is not allowed."""
+    """Write a file as a whole.
+
+    :raises Invalid: where this is not allowed. :raises OSError: when the disk fails.
+    """
     try:
         journal.write_document(path, data)
     except PermissionError:

@@ -18,10 +18,9 @@ from typing import Literal
 
 from smartwriter.comparison import Block, Comparison, Piece, compare
 from smartwriter.drafts import shared_turn, text_of
-from smartwriter.errors import Invalid, SessionMissing
+from smartwriter.errors import Invalid
 from smartwriter.export import checked_ending, guessed_language, page, printable, write_file
-from smartwriter.journal import Contents
-from smartwriter.tasks import Draft, Revision, Task, Turn, TurnState, Usage, usage_of
+from smartwriter.tasks import Draft, Revision, Task, Turn, Usage, usage_of
 from smartwriter.transcript import Message, messages
 from smartwriter.words import count_words
 from smartwriter.workspace import Workspace
@@ -74,20 +73,15 @@ def export_history(history: History, path: Path) -> None:
 def history_of(workspace: Workspace, task: Task, draft: Draft) -> History:
     """All that is recorded of a draft. Blocking.
 
-    :raises SessionMissing: when turns were finished, but their transcript is gone.
+    :raises SessionMissing: as :meth:`Workspace.conversation`.
     """
     turns = workspace.tasks.turns(task, draft.name)
-    transcript = workspace.transcript(task, draft)
-    try:
-        contents = transcript.read()
-    except FileNotFoundError:
-        contents = Contents([], [], 0)
-    if not contents.entries and any(turn.state is TurnState.finished for turn in turns):
-        raise SessionMissing(task.address(draft.name), transcript.path)
+    contents = workspace.conversation(task, draft, turns)
+    path = workspace.transcript(task, draft).path
     text = workspace.text(task, draft.name)
     revisions = text.revisions()
     warnings = [
-        f"The transcript is damaged at byte {stretch.offset}, {stretch.length} bytes: {transcript.path}"
+        f"The transcript is damaged at byte {stretch.offset}, {stretch.length} bytes: {path}"
         for stretch in contents.damage
     ]
     try:

@@ -383,6 +383,7 @@ class Transaction:
         self.write([_Line(entry) for entry in entries])
 
     def write(self, batch: list[_Line]) -> None:
+        """As :meth:`append`, for lines that were made already."""
         journal = self._journal
         try:
             self._finish_rollback()

@@ -39,7 +39,6 @@ from smartwriter.sections import entry, one_line, section
 from smartwriter.tokens import BUDGET_TOKENS, tokens
 from smartwriter.whole_file import SETTLED_S, read_whole
 
-FIRST_FILES = ("profile.md", "memory.md", "index.md")
 SHARED_FILE = "CLAUDE.md"
 """The one memory file that may stand in the workspace itself."""
 NO_COLLECTIONS = frozenset({"drafts", "articles"})
@@ -116,11 +115,6 @@ class MemoryFile:
         from smartwriter.words import count  # its patterns take a moment to compile
 
         return count(self.text).words
-
-    @property
-    def words_over(self) -> int:
-        """By how many words it is longer than it means to be."""
-        return max(0, self.words - self.front.max_words) if self.front.max_words else 0
 
     @property
     def listing(self) -> str:

@@ -62,7 +62,7 @@ class FileSessionStore:
         :param root: the folder that holds everything; made when the first entry comes.
         :param durability: ``"sync"``: what ``append`` acknowledged survives a power cut.
             ``"os"``: it survives the death of the process, but a power cut may take the last
-            seconds of it; about twice as fast.
+            seconds of it; two to three times as fast.
         :param lock_timeout_s: how long an append waits for another writer of the same session
             before it raises ``JournalBusy``. Keep it well under the SDK's 60 s.
         """

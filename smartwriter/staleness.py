@@ -9,7 +9,7 @@ from smartwriter.errors import Invalid
 from smartwriter.index import BEGIN, END, without
 from smartwriter.memory import Collection, Memory, normal
 from smartwriter.memory_versions import MemoryVersions
-from smartwriter.tasks import Draft, Task, TurnState
+from smartwriter.tasks import ANSWERED, Draft, Task
 from smartwriter.workspace import Workspace
 
 INDEX = "index.md"
@@ -52,7 +52,7 @@ def stale(workspace: Workspace, collection: Collection) -> list[Stale]:
 
 def _behind(workspace: Workspace, task: Task, draft: Draft, memory: Memory) -> Stale | None:
     turns = workspace.tasks.turns(task, draft.name)
-    answered = [turn for turn in turns if turn.state in (TurnState.finished, TurnState.recovered)]
+    answered = [turn for turn in turns if turn.state in ANSWERED]
     if not answered:
         return None
     had = answered[-1].memory

@@ -60,7 +60,12 @@ class TaskManager:
         entries = self._read().entries
         if task := from_line(Task, _lines(Task, entries, "id").get(wanted)):  # without a look at all others
             return task
-        return _only(wanted, _fitting(list(_latest(Task, entries, "id").values()), wanted)[1])
+        tasks = list(_latest(Task, entries, "id").values())
+        fitting = _fitting(tasks, wanted)[1]
+        title, at, name = wanted.rpartition("@")
+        if at and not fitting and any(name in task.drafts for task in _fitting(tasks, title)[1]):
+            raise TaskNotFound(wanted, f"{wanted!r} is a draft; name its task alone: {title}")
+        return _only(wanted, fitting)
 
     def resolve(self, address: str) -> tuple[Task, Draft]:
         """The task and draft of an address, ``task@draft`` or ``task`` for its current draft.
@@ -170,7 +175,7 @@ class TaskManager:
         return self.update(id, lambda task: self.without(task, name))
 
     def without(self, task: Task, name: str) -> Task:
-        """What :meth:`drop` makes of a task, as far as it may be dropped."""
+        """What :meth:`drop` makes of a task, and raises."""
         draft = self.draft(task, name)
         if name == task.current:
             raise Invalid(f"{name} is the current draft of {task.id}; adopt another one first.")

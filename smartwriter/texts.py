@@ -64,6 +64,7 @@ def take_answer(workspace: Workspace, task: Task, draft: Draft, turn: int | None
     """Make what the model answered in a turn the draft's text.
 
     :param turn: None: the last one. :raises TurnNotFound, Invalid, DraftBusy:
+    :raises SessionMissing: when the answer is gone with its transcript.
     """
     workspace.check_folder(task)
     turns = workspace.tasks.turns(task, draft.name)
@@ -71,10 +72,7 @@ def take_answer(workspace: Workspace, task: Task, draft: Draft, turn: int | None
     if not found:
         raise TurnNotFound(task.address(draft.name), turn or 1, len(turns))
     wanted, later = turns[found[-1]], {one.uuid for one in turns[found[-1] + 1 :]}
-    try:
-        entries = workspace.transcript(task, draft).read().entries
-    except FileNotFoundError:
-        entries = []
+    entries = workspace.conversation(task, draft, [wanted]).entries
     answer = answer_to(entries, wanted.uuid, later, whole=False) or wanted.partial
     if not answer.strip():
         raise Invalid(f"Turn {wanted.number} of {task.address(draft.name)} has no answer to take.")

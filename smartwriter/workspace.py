@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import smartwriter.config as config
 import smartwriter.journal as journal
 from smartwriter.drafts import DraftText, HandEdit
-from smartwriter.errors import AlreadyExists, CollectionNotFound, Invalid, NotAWorkspace
+from smartwriter.errors import AlreadyExists, CollectionNotFound, Invalid, NotAWorkspace, SessionMissing
 from smartwriter.lease import Lease
 from smartwriter.memory import NO_COLLECTIONS, Collection, Memory, normal
 from smartwriter.memory_versions import MemoryVersions
@@ -19,7 +20,7 @@ from smartwriter.names import readable_name
 from smartwriter.session_store import FileSessionStore
 from smartwriter.spool import Spool
 from smartwriter.task_manager import TaskManager
-from smartwriter.tasks import UNFILED, Draft, Task, TurnState
+from smartwriter.tasks import ANSWERED, UNFILED, Draft, Task, Turn, TurnState
 from smartwriter.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -205,6 +206,20 @@ class Workspace:
     def transcript(self, task: Task, draft: Draft) -> Transcript:
         key: SessionKey = {"project_key": task.project_key, "session_id": draft.session_id}
         return Transcript(self.store.path(key))
+
+    def conversation(self, task: Task, draft: Draft, turns: Sequence[Turn]) -> journal.Contents:
+        """What a draft's transcript holds; nothing before its first turn.
+
+        :raises SessionMissing: when one of its turns has its answer, but no entry is there to be read.
+        """
+        transcript = self.transcript(task, draft)
+        try:
+            contents = transcript.read()
+        except FileNotFoundError:
+            contents = journal.Contents([], [], 0)
+        if not contents.entries and any(turn.state in ANSWERED for turn in turns):
+            raise SessionMissing(task.address(draft.name), transcript.path)
+        return contents
 
     def live_path(self, task: Task, draft: str) -> Path:
         """Where the events of a draft's last turn are."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 from commands import command, smartwriter
@@ -154,6 +155,15 @@ def on(request: pytest.FixtureRequest) -> Callable[[str], list[str]]:
 def test_an_unknown_task(shelf: Workspace, on: Callable[[str], list[str]]) -> None:
     """Every command refuses a task that does not exist and says how to see those that do."""
     assert refused(shelf, *on("nowhere")) == "There is no task 'nowhere'; see them with: smartwriter tasks"
+
+
+@pytest.mark.parametrize("name", ["usage", "finish", "reopen"])
+def test_a_draft_where_a_task_is_meant(shelf: Workspace, name: str) -> None:
+    """A command for a whole task says that it was given a draft, not that the task is unknown."""
+    task = shelf.tasks.all()[0]
+    said = refused(shelf, name, f"{task.title}@main")
+    assert said == f"'{task.title}@main' is a draft; name its task alone: {task.title}"
+    assert "There is no task" in refused(shelf, name, f"{task.title}@nowhere")
 
 
 def test_an_ambiguous_prefix(shelf: Workspace, on: Callable[[str], list[str]]) -> None:
@@ -382,11 +392,18 @@ def test_forking_at_a_turn(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["show", "Lost"], ["show", "Lost", "--json"], ["write", "Lost", "Go on."], ["fork", "Lost"]]
+    "arguments",
+    [
+        ["show", "Lost"],
+        ["show", "Lost", "--json"],
+        ["take", "Lost"],
+        ["write", "Lost", "Go on."],
+        ["fork", "Lost"],
+    ],
 )
 @pytest.mark.parametrize("left", [None, b"", b"\x00\x00\x00\n"], ids=["no file", "empty", "garbage"])
 def test_a_session_missing_on_disk(shelf: Workspace, arguments: list[str], left: bytes | None) -> None:
-    """Where turns were finished but their transcript is gone, nothing is shown, forked or begun anew."""
+    """Where turns were finished but their transcript is gone, nothing is shown, taken or begun anew."""
     task = shelf.tasks.find("Lost")
     path = shelf.transcript(task, task.drafts[MAIN]).path
     if left is not None:
@@ -395,6 +412,18 @@ def test_a_session_missing_on_disk(shelf: Workspace, arguments: list[str], left:
     assert refused(shelf, *arguments) == (
         f"The transcript of {task.id}@main is missing; put {path} back to go on (nothing was changed)."
     )
+
+
+@pytest.mark.parametrize(
+    "arguments", [["show"], ["show", "--json"], ["export", "--history"], ["write", "--", "Go on."]]
+)
+def test_a_session_of_a_recovered_turn_missing_on_disk(shelf: Workspace, arguments: list[str]) -> None:
+    """Where the only answer came from the CLI after a crash, its loss is said just the same."""
+    task = shelf.tasks.find("Lost")
+    shelf.tasks.record(task, MAIN, [turn(task, 1, TurnState.recovered)])
+    assert all(turn.state is TurnState.recovered for turn in shelf.tasks.turns(task, MAIN))
+    name, *rest = arguments
+    assert "is missing; put" in refused(shelf, name, task.id, *rest)
 
 
 def test_a_damaged_transcript_is_shown_with_a_warning(workspace: Workspace) -> None:
@@ -793,8 +822,31 @@ def test_showing_needs_no_sdk(shelf: Workspace) -> None:
     assert "smartwriter.workspace" in done.stderr and "claude_agent_sdk" not in done.stderr
 
 
-def test_an_unknown_command() -> None:
-    """A command that does not exist is a usage error."""
-    result = CliRunner().invoke(cli, ["wirte"])
+@pytest.mark.parametrize("group", ["collection", "memory"])
+def test_help_of_a_group(group: str) -> None:
+    """The help of a group has the whole first sentence of each command, however narrow the terminal."""
+    result = CliRunner().invoke(cli, [group, "--help"], terminal_width=60)
+    assert result.exit_code == 0
+    context = cli.make_context("smartwriter", ["tasks"])
+    found = cli.get_command(context, group)
+    assert isinstance(found, click.Group)
+    said = " ".join(result.stdout.split())
+    for name in found.list_commands(context):
+        command = found.get_command(context, name)
+        assert command is not None and f"{name} {command.get_short_help_str(1000)}" in said
+    assert "..." not in said.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["wirte"], "No such command 'wirte'. Did you mean 'write'?"),
+        (["collection", "lst"], "No such command 'lst'. Did you mean 'list'?"),
+        (["xyzzy"], "No such command 'xyzzy'."),
+    ],
+)
+def test_an_unknown_command(arguments: list[str], said: str) -> None:
+    """A command that does not exist is a usage error, which names the one that may be meant."""
+    result = CliRunner().invoke(cli, arguments)
     assert result.exit_code == 2
-    assert "No such command 'wirte'" in result.stderr
+    assert result.stderr.endswith(f"Error: {said}\n")

@@ -117,6 +117,16 @@ def test_a_missing_transcript(workspace: Workspace, task: Task) -> None:
     assert not TRANSCRIPT(workspace, task).exists()
 
 
+def test_a_missing_transcript_of_recovered_turns(workspace: Workspace, task: Task) -> None:
+    """So is one of a draft whose answers all came from the CLI after a crash."""
+    turns = workspace.tasks.turns(task, "main")
+    recovered = [turn.model_copy(update={"state": TurnState.recovered}) for turn in turns]
+    workspace.tasks.record(task, "main", recovered)
+    assert kinds(workspace) == []
+    TRANSCRIPT(workspace, task).unlink()
+    assert kinds(workspace) == ["session"]
+
+
 def test_a_lost_text_is_written_again(workspace: Workspace, task: Task) -> None:
     """A draft whose file is gone gets it back from its last revision."""
     path = workspace.text(task, "main").path

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import smartwriter
@@ -25,8 +27,8 @@ def test_importing_it_loads_nothing_heavy() -> None:
 
 
 def test_layers_import_only_downwards() -> None:
-    """A module imports its own layer and those below, never the package root, and nothing but
-    ``agent/claude.py`` imports the SDK when it is loaded."""
+    """A module imports its own layer and those below, also where it does so late or for types alone,
+    and never the package root; nothing but ``agent/claude.py`` imports the SDK when it is loaded."""
     layers = [
         {"errors", "tasks", "events", "names", "damage", "words", "passages", "comparison", "provenance"}
         | {"front_matter", "tokens", "sections", "index"}
@@ -44,13 +46,22 @@ def test_layers_import_only_downwards() -> None:
         if module == "__init__":
             continue
         (level,) = [number for number, layer in enumerate(layers) if module in layer]
-        for line in path.read_text().splitlines():
-            words = line.split()
-            if words[:1] not in (["from"], ["import"]) or line.startswith(" "):
-                continue
-            assert words[1] != "smartwriter", path
-            if words[1] == "claude_agent_sdk":
-                assert path.name == "claude.py", path
-            if words[1].startswith("smartwriter."):
-                imported = words[1].split(".")[1]
-                assert any(imported in layer for layer in layers[: level + 1]), f"{path}: {line}"
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for name in imports(ast.walk(tree)):
+            assert name != "smartwriter", path
+            if name.startswith("smartwriter."):
+                imported = name.split(".")[1]
+                assert any(imported in layer for layer in layers[: level + 1]), f"{path}: {name}"
+        at_once = imports(tree.body)  # neither within a function nor for type checkers alone
+        assert path.name == "claude.py" or not any(name.startswith("claude_agent_sdk") for name in at_once)
+
+
+def imports(nodes: Iterable[ast.AST]) -> list[str]:
+    """The names of the modules that import statements among some nodes name."""
+    found = []
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found.append(node.module or ".")
+    return found

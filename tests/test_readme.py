@@ -54,6 +54,18 @@ def test_the_console_session_prints_what_it_shows(tmp_path: Path) -> None:
                 printed = printed.replace(real, id)
             assert done.returncode == 0, done.stderr
             assert _comparable(printed) == _comparable(shown), command
+        for hidden in folder.glob("*/.smartwriter"):
+            files = [str(file.relative_to(hidden)) for file in hidden.rglob("*") if file.is_file()]
+            assert [file for file in files if not _is_in_layout(file)] == []
+
+
+def _is_in_layout(file: str) -> bool:
+    """Whether "Where everything is" says what a file of ``.smartwriter`` is."""
+    section = README.partition("## Where everything is")[2].partition("\n## ")[0]
+    words = section.partition(".smartwriter/")[2].partition("```")[0].split()
+    places = [word for word in words if word.endswith((".jsonl", ".md", ".toml", "/"))]
+    patterns = [re.sub(r"<\w+>", "[^/]+", re.escape(place)) for place in places]
+    return any(re.fullmatch(pattern + (".*" if pattern[-1] == "/" else ""), file) for pattern in patterns)
 
 
 def _comparable(output: str) -> list[str]:

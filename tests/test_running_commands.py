@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -54,6 +55,27 @@ def test_variants_of_one_draft(workspace: Workspace, task: Task, model: OfflineM
     assert refused.returncode == 1 and b"Variants need a prompt" in refused.stderr
 
 
+def test_a_new_task_as_json(workspace: Workspace, model: OfflineModel) -> None:
+    """``new --json`` prints the task, so that a program knows its id, and with a prompt its turn, too."""
+    alone = json.loads(smartwriter(workspace.root, "new", "Granite", "--json").stdout)
+    assert workspace.tasks.find(alone["id"]).title == alone["title"] == "Granite"
+    done = smartwriter(workspace.root, "new", "Slate", "-p", "Begin.", "--json", model=model)
+    task, turn = (json.loads(line) for line in done.stdout.splitlines())
+    assert (task["title"], turn["prompt"], turn["state"]) == ("Slate", "Begin.", "finished")
+
+
+def test_variants_as_json(workspace: Workspace, task: Task, model: OfflineModel) -> None:
+    """``fork --json`` with a prompt prints the forks and then what happens, all of it a line each."""
+    written(workspace.root, task.id, "Begin.", model=model)
+    arguments = ("--variants", "2", "-p", "Try.", "--json")
+    done = smartwriter(workspace.root, "fork", task.id, *arguments, model=model)
+    first, second, *events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [first["name"], second["name"]] == ["draft-2", "draft-3"]
+    assert [event["kind"] for event in events].count("finished") == 2
+    alone = smartwriter(workspace.root, "fork", task.id, "--json")
+    assert json.loads(alone.stdout)["name"] == "draft-4"
+
+
 def test_watch_tells_again_and_goes_on(workspace: Workspace, task: Task, model: OfflineModel) -> None:
     """``watch --json`` in another process tells what is kept of the last turn, then what happens,
     and ends quietly with ctrl-C."""
@@ -69,6 +91,21 @@ def test_watch_tells_again_and_goes_on(workspace: Workspace, task: Task, model: 
         written(workspace.root, task.id, "Go on.", model=model)
         event = parse(watching.stdout.readline())
         assert event.kind == "turn_started" and event.prompt == "Go on."
+        watching.send_signal(signal.SIGINT)
+        watching.stdout.read()
+        assert watching.stderr.read() == b""
+
+
+def test_watch_tells_of_any_prompt(workspace: Workspace, task: Task, model: OfflineModel) -> None:
+    """``watch --json`` tells of a prompt with a stray byte in it, as a terminal in GBK sends one."""
+    done = smartwriter(workspace.root, "write", task.id, os.fsdecode(b"Fog \xce\xed."), model=model)
+    assert done.returncode == 0, done.stderr.decode()
+    with subprocess.Popen(
+        command(workspace.root, "watch", "--json", task.id), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as watching:
+        assert watching.stdout is not None and watching.stderr is not None
+        reload, started = (json.loads(watching.stdout.readline() or "{}") for _ in range(2))
+        assert reload["kind"] == "reload" and started.get("prompt") == "Fog \udcce\udced."
         watching.send_signal(signal.SIGINT)
         watching.stdout.read()
         assert watching.stderr.read() == b""

@@ -11,11 +11,12 @@ from smartwriter.errors import (
     Invalid,
     ParagraphNotFound,
     RevisionNotFound,
+    SessionMissing,
     TextConflict,
     TurnNotFound,
 )
 from smartwriter.provenance import Mark, provenance
-from smartwriter.tasks import Origin, Revision, Source, Task
+from smartwriter.tasks import Origin, Revision, Source, Task, TurnState
 from smartwriter.texts import Picked, pick, put_back, take_answer, version
 from smartwriter.timeline import Branch, Change, timeline
 from smartwriter.workspace import Workspace
@@ -78,12 +79,16 @@ def test_the_text_of_a_busy_draft_is_not_changed_by_command(workspace: Workspace
 
 
 def test_an_answer_that_is_not_there_is_not_taken(workspace: Workspace, task: Task) -> None:
-    """A turn that was never taken, or has no answer, makes no text."""
+    """A turn that was never taken, or has no answer, or one that is gone, makes no text."""
     with pytest.raises(TurnNotFound):
         take_answer(workspace, task, task.drafts["main"])
     converse(workspace, task, "雾。")
     assert take_answer(workspace, task, task.drafts["main"]).text == "雾。\n"
     workspace.transcript(task, task.drafts["main"]).path.unlink()
+    with pytest.raises(SessionMissing):
+        take_answer(workspace, task, task.drafts["main"])
+    (turn,) = workspace.tasks.turns(task, "main")
+    workspace.tasks.record(task, "main", [turn.model_copy(update={"state": TurnState.interrupted})])
     with pytest.raises(Invalid, match="has no answer to take"):
         take_answer(workspace, task, task.drafts["main"])
 

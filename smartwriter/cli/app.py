@@ -86,7 +86,28 @@ _COMMANDS = {name: about for section in _SECTIONS.values() for name, about in se
 _WIDTH = max(map(len, _COMMANDS))
 
 
-class _Commands(click.Group):
+class Group(click.Group):
+    """Commands, each listed with its whole first sentence; of a misspelt one, the nearest is named."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, command.get_short_help_str(1000)) for name, command in found if command]
+            )
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if self.get_command(ctx, args[0]) is None:
+            from difflib import get_close_matches
+
+            if near := get_close_matches(args[0], self.list_commands(ctx), n=1):
+                ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
+
+
+class _Commands(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 
@@ -175,3 +196,8 @@ def print_json(value: Any) -> None:
         click.echo(text)
         return
     click.echo(json.dumps(value, indent=2))
+
+
+def print_json_line(value: Any) -> None:
+    """One line of a stream of them. Escaped: a prompt may hold half an emoji."""
+    click.echo(json.dumps(value))

@@ -31,7 +31,13 @@ Summarise = Callable[[str, str], str | None]
 
 @click.command()
 @click.argument("wanted", metavar="TASK")
-@click.option("--date", "on", type=click.DateTime(["%Y-%m-%d"]), help="In the index; by default today.")
+@click.option(
+    "--date",
+    "on",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="YYYY-MM-DD",
+    help="In the index; by default today.",
+)
 @click.option("--no-model", is_flag=True, help="Take the article's first sentence for its gist.")
 @offline_option
 @as_json

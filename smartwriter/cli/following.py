@@ -9,7 +9,7 @@ import anyio
 import click
 
 from smartwriter.broadcast import follow
-from smartwriter.cli.app import as_json, in_workspace, print_json
+from smartwriter.cli.app import as_json, in_workspace, print_json, print_json_line
 from smartwriter.cli.progress import Progress
 from smartwriter.events import Event
 from smartwriter.journal import write_document
@@ -97,6 +97,6 @@ async def _watch(workspace: Workspace, watched: list[tuple[Task, Draft]], after:
 
 def _show(event: Event, progress: Progress | None) -> None:
     if progress is None:
-        click.echo(event.model_dump_json())
+        print_json_line(event.model_dump(mode="json"))
     elif event.kind != "reload":
         progress.show(event)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from smartwriter.cli.app import as_json, in_workspace, print_json
+from smartwriter.cli.app import Group, as_json, in_workspace, print_json
 from smartwriter.errors import AlreadyExists
 from smartwriter.memory import LeftOut, Memory, MemoryFile, normal
 from smartwriter.workspace import Workspace
@@ -37,7 +37,7 @@ def samples() -> list[Path]:
     return []
 
 
-@click.group()
+@click.group(cls=Group)
 def collection_command() -> None:
     """Collections: series of articles that share their memory."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from smartwriter.cli.app import as_json, in_workspace, print_json
+from smartwriter.cli.app import Group, as_json, in_workspace, print_json
 from smartwriter.errors import Invalid
 from smartwriter.memory import Collection, normal
 from smartwriter.memory_versions import MemoryVersions
@@ -21,7 +21,7 @@ _SHOWN = 100  # characters of a prompt
 _MOST_STANDING = 5
 
 
-@click.group()
+@click.group(cls=Group)
 def memory_command() -> None:
     """What a collection remembers, and what is proposed for it."""
 

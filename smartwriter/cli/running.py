@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shlex
 import signal
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 
-from smartwriter.cli.app import print_json
+from smartwriter.cli.app import print_json_line
 from smartwriter.errors import Invalid, SmartWriterError
 from smartwriter.tasks import UNFILED, Draft, Task, Turn, TurnState
 from smartwriter.workspace import Workspace
@@ -32,16 +31,29 @@ OFFLINE_URL = "SMARTWRITER_OFFLINE_URL"
 """Environment variable: a stand-in that is already running, to be used by --offline."""
 
 
-def write(workspace: Workspace, task: Task, draft: Draft, prompt: str, *, offline: bool, json_: bool) -> None:
-    """Take one turn in the foreground."""
+def write(
+    workspace: Workspace,
+    task: Task,
+    draft: Draft,
+    prompt: str,
+    *,
+    offline: bool,
+    show_turn: Callable[[dict[str, Any]], None] | None = None,
+) -> None:
+    """Take one turn in the foreground.
+
+    :param show_turn: gets the fields of the turn when it has ended; None: the answer is printed as it
+        is typed.
+    :raises Invalid: for an empty prompt. :raises click.ClickException: when the turn does not finish.
+    """
     checked_prompt(prompt)
     config = workspace.config()
     warn_of_memory(workspace, [task])
     with agent(offline) as claude:
         tell_recovered(workspace, claude)
-        turn = anyio.run(_write, workspace, claude, config, task, draft, prompt, json_)
-    if json_:
-        print_json(turn.model_dump(mode="json"))
+        turn = anyio.run(_write, workspace, claude, config, task, draft, prompt, show_turn is None)
+    if show_turn is not None:
+        show_turn(turn.model_dump(mode="json"))
     _say_if_not_saved(workspace)
     if turn.state is TurnState.stopped:
         raise click.ClickException("Stopped; what had been written is kept.")
@@ -175,7 +187,7 @@ def _both(one: Callable[[Event], None], other: Callable[[Event], None]) -> Calla
 
 
 def _print_json_event(event: Event) -> None:
-    click.echo(json.dumps(event.model_dump(mode="json")))  # escaped: a prompt may hold half an emoji
+    print_json_line(event.model_dump(mode="json"))
 
 
 _ENDINGS = frozenset({"finished", "failed", "stopped", "withdrawn"})
@@ -254,13 +266,13 @@ async def _write(
     task: Task,
     draft: Draft,
     prompt: str,
-    json_: bool,
+    typed: bool,
 ) -> Turn:
     from smartwriter.engine import Engine
 
     async with Engine(workspace, claude, config) as engine, engine.events() as events:
         sent = engine.send(task, draft, prompt)
-        await _until_ended(engine, events, (lambda event: None) if json_ else _Typist().show, 1)
+        await _until_ended(engine, events, _Typist().show if typed else lambda event: None, 1)
     return await sent.outcome()
 
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from smartwriter.cli.app import as_json, in_workspace, offline_option, print_json
-from smartwriter.errors import Invalid, SessionMissing
-from smartwriter.journal import Contents
+from smartwriter.cli.app import as_json, in_workspace, offline_option, print_json, print_json_line
+from smartwriter.errors import Invalid
 from smartwriter.memory import normal
-from smartwriter.tasks import Task, Turn, TurnState, Usage, usage_of
+from smartwriter.tasks import Task, Turn, Usage, usage_of
 from smartwriter.transcript import messages
 from smartwriter.workspace import Workspace
 
@@ -25,28 +24,35 @@ if TYPE_CHECKING:
 @click.option("-p", "--prompt", help="Start writing with this prompt.")
 @click.option("--target", type=click.IntRange(1), help="How many words it is to become.")
 @offline_option
+@as_json
 @in_workspace
-@click.pass_context
 def new_command(
-    context: click.Context,
     workspace: Workspace,
     title: str,
     collection: str | None,
     prompt: str | None,
     target: int | None,
     offline: bool,
+    json_: bool,
 ) -> None:
-    """Start a task: one article with this TITLE."""
+    """Start a task: one article with this TITLE.
+
+    --json with a prompt prints the task and then its first turn, a line each.
+    """
     if prompt is not None:
         from smartwriter.cli.running import checked_prompt
 
         checked_prompt(prompt)
     task = workspace.new_task(title, collection, target)
-    click.echo(f"{task.id}  {task.title}  ({task.collection})")
+    if json_:
+        (print_json if prompt is None else print_json_line)(task.model_dump(mode="json"))
+    else:
+        click.echo(f"{task.id}  {task.title}  ({task.collection})")
     if prompt is not None:
         from smartwriter.cli.running import write
 
-        write(workspace, task, task.drafts[task.current], prompt, offline=offline, json_=False)
+        show = print_json_line if json_ else None
+        write(workspace, task, task.drafts[task.current], prompt, offline=offline, show_turn=show)
 
 
 @click.command()
@@ -86,13 +92,7 @@ def show_command(workspace: Workspace, address: str, json_: bool) -> None:
     """Show a draft's conversation."""
     task, draft = workspace.tasks.resolve(address)
     turns = workspace.tasks.turns(task, draft.name)
-    transcript = workspace.transcript(task, draft)
-    try:
-        contents = transcript.read()
-    except FileNotFoundError:
-        contents = Contents([], [], 0)
-    if not contents.entries and any(turn.state is TurnState.finished for turn in turns):
-        raise SessionMissing(task.address(draft.name), transcript.path)
+    contents = workspace.conversation(task, draft, turns)
     said = messages(contents.entries)
     if json_:
         print_json(_conversation(task, draft.name, turns, said))
@@ -111,9 +111,10 @@ def show_command(workspace: Workspace, address: str, json_: bool) -> None:
             click.echo(f"\n{message.text.strip()}")
         for tool in message.tools:
             click.secho(f"  · {tool.rpartition('__')[2]}", dim=True)
+    path = workspace.transcript(task, draft).path
     for stretch in contents.damage:
         click.secho(
-            f"Damaged at byte {stretch.offset}, {stretch.length} bytes: {transcript.path}",
+            f"Damaged at byte {stretch.offset}, {stretch.length} bytes: {path}",
             err=True,
             fg="yellow",
         )

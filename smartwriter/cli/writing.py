@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import click
 
-from smartwriter.cli.app import as_json, in_workspace, offline_option, print_json
+from smartwriter.cli.app import as_json, in_workspace, offline_option, print_json, print_json_line
 from smartwriter.cli.jobs import job_of_argument, jobs_of_file
 from smartwriter.cli.running import checked_prompt, run_jobs, write
 from smartwriter.errors import Invalid
@@ -25,7 +25,8 @@ from smartwriter.workspace import Workspace
 def write_command(workspace: Workspace, address: str, prompt: str | None, offline: bool, json_: bool) -> None:
     """Write on with PROMPT (or - for standard input): start a draft, or resume it."""
     task, draft = workspace.tasks.resolve(address)
-    write(workspace, task, draft, _prompt(prompt), offline=offline, json_=json_)
+    show = print_json if json_ else None
+    write(workspace, task, draft, _prompt(prompt), offline=offline, show_turn=show)
 
 
 @click.command()
@@ -88,7 +89,8 @@ def fork_command(
     """Start a trial draft that shares a draft's past, and leave that one alone.
 
     With a REVISION, it starts from that version of the text. With --memory its sessions get another
-    version of one of the collection's memory files; the collection itself stays as it is.
+    version of one of the collection's memory files; the collection itself stays as it is. --json
+    with a prompt prints a line for each fork, and then one for every event.
     """
     from smartwriter.fork import fork
     from smartwriter.what_if import what_if
@@ -109,15 +111,15 @@ def fork_command(
 
     forks = anyio.run(run)
     for new in forks:
-        _tell_fork(task, draft, new, json_)
+        if json_:  # before events, a line each as they are
+            (print_json if prompt is None else print_json_line)(new.model_dump(mode="json"))
+        else:
+            _tell_fork(task, draft, new)
     if prompt is not None:
         run_jobs(workspace, [(task, new, prompt) for new in forks], offline=offline, json_=json_)
 
 
-def _tell_fork(task: Task, draft: Draft, new: Draft, json_: bool) -> None:
-    if json_:
-        print_json(new.model_dump(mode="json"))
-        return
+def _tell_fork(task: Task, draft: Draft, new: Draft) -> None:
     assert new.origin is not None
     text = f", with the text of :{new.origin.revision}" if new.origin.revision else ""
     click.echo(
