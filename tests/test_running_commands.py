@@ -163,7 +163,7 @@ def test_usage_adds_up(workspace: Workspace, task: Task, model: OfflineModel) ->
     """``usage`` shows each draft's tokens and their sum."""
     written(workspace.root, task.id, "Begin.", model=model)
     used = json.loads(smartwriter(workspace.root, "usage", task.id, "--json").stdout)
-    assert used["main"]["output_tokens"] == used[""]["output_tokens"] > 0
+    assert used["drafts"]["main"]["output_tokens"] == used["total"]["output_tokens"] > 0
     assert b"in all:" in smartwriter(workspace.root, "usage", task.id).stdout
 
 

@@ -153,6 +153,7 @@ _workspace_option = click.option(
     "folder",
     type=click.Path(path_type=Path),
     envvar="SMARTWRITER_WORKSPACE",
+    show_envvar=True,
     default=Path(),
     help="The workspace; by default the one around the current folder.",
 )
@@ -184,6 +185,7 @@ offline_option = click.option(
     "--offline",
     is_flag=True,
     envvar="SMARTWRITER_OFFLINE",
+    show_envvar=True,
     help="Use the stand-in model: no login, no network, and no real answers.",
 )
 

@@ -191,7 +191,8 @@ def usage_command(workspace: Workspace, address: str, json_: bool) -> None:
     usage = {name: usage_of(found) for name, found in turns.items()}
     total = sum(usage.values(), Usage())
     if json_:
-        print_json({name: used.model_dump() for name, used in (usage | {"": total}).items()})
+        drafts = {name: used.model_dump() for name, used in usage.items()}
+        print_json({"drafts": drafts, "total": total.model_dump()})
         return
     for name, used in (usage | {"in all": total}).items():
         tokens = f"{used.input_tokens:,} tokens in, {used.cached_tokens:,} cached, {used.output_tokens:,} out"

@@ -48,8 +48,8 @@ def run_command(
 ) -> None:
     """Write several drafts at once. --json prints every event, one a line.
 
-    In FILE each job has a prompt and a task (its id or title), or a title and maybe a
-    collection, for a new one.
+    In FILE each job has a prompt and a task (its id or title) and maybe one of its drafts, or a
+    title and maybe a collection, for a new one.
     """
     wanted = [job_of_argument(workspace, job) for job in jobs]
     if file is not None:
