@@ -6,18 +6,21 @@ the old ones beside them, or moves leftovers to the trash.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import psutil
 from pydantic import ValidationError
 
 import smartwriter.journal as journal
 from smartwriter.agent.claude import sdk_reads
 from smartwriter.drafts import sha256_of, sha256_of_bytes, text_of
 from smartwriter.lease import left_by
+from smartwriter.memory import normal
 from smartwriter.memory_versions import MemoryVersions
 from smartwriter.names import original, readable_name
 from smartwriter.proposals import UNDER_WAY, Proposals
@@ -29,6 +32,8 @@ from smartwriter.workspace import Workspace
 _CONFLICT = re.compile(
     r"sync-conflict-|conflicted copy|\(.*'s conflicted|冲突|\.orig$|[^/]* \(\d+\)\.(md|jsonl)$", re.IGNORECASE
 )
+
+_RESTS_S = 60.0  # what is moved at once, and was not for so long, nobody moves any more
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,10 @@ def examine(workspace: Workspace) -> Iterator[Finding]:
     for task in tasks:
         yield from _task(workspace, task)
         for draft in task.drafts.values():
-            known.add(workspace.transcript(task, draft).path)
+            for session_id in (draft.session_id, *draft.earlier_sessions):
+                known.add(
+                    workspace.transcript(task, draft.model_copy(update={"session_id": session_id})).path
+                )
             if not draft.dropped:
                 yield from _draft(workspace, task, draft)
     yield from _memory_versions(workspace)
@@ -62,7 +70,7 @@ def examine(workspace: Workspace) -> Iterator[Finding]:
     yield from _unknown_sessions(workspace, known)
     yield from _dead_leases(workspace)
     yield from _leftovers(workspace)
-    yield from _conflict_copies(workspace)
+    yield from _conflict_copies(workspace, tasks)
 
 
 # Journals ---------------------------------------------------------------------------------------
@@ -73,14 +81,24 @@ def _damaged_journals(workspace: Workspace) -> Iterator[Finding]:
         if path.is_relative_to(workspace.hidden / "trash"):
             continue
         try:
-            damage = journal.read(path).damage
+            contents = journal.read(path)
+        except FileNotFoundError:  # another process has just moved it
+            continue
         except OSError as error:
             yield Finding(
                 "unreadable", path, f"cannot be read: {error.strerror}", "what it holds is out of reach"
             )
             continue
-        if path.stat().st_size == 0:
-            yield Finding("empty", path, "is empty", "whatever was to be written there never was")
+        if contents.size == 0:
+            yield Finding(
+                "empty",
+                path,
+                "is empty",
+                "whatever was to be written there never was",
+                "move it to the trash",
+                partial(_put_away_empty, workspace, path),
+            )
+        damage = contents.damage
         if not damage:
             continue
         places = ", ".join(f"{stretch.length} bytes at {stretch.offset}" for stretch in damage[:8])
@@ -94,6 +112,12 @@ def _damaged_journals(workspace: Workspace) -> Iterator[Finding]:
             f"write the whole entries to a new file, and keep the old one as {path.name}.damaged-…",
             partial(journal.rewrite, path, list),
         )
+
+
+def _put_away_empty(workspace: Workspace, path: Path) -> None:
+    with journal.Journal(path).locked() as transaction:  # somebody may just be about to write there
+        if transaction.size == 0:
+            _put_away(workspace, path)
 
 
 # Memory -------------------------------------------------------------------------------------------
@@ -230,7 +254,16 @@ def _revisions(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]
     if not revisions:
         return
     yield from _bad_revisions(path, revisions, len(turns))
-    if not text.path.exists():
+    if text.is_behind() and not workspace.lease(task, draft.name).is_held():
+        yield Finding(
+            "text",
+            text.path,
+            f"does not have the last version of {task.address(draft.name)} yet",
+            "the program died while it was saved; that version is safe beside it",
+            "put it in its place",
+            partial(workspace.take_hand_edit, task, draft.name),
+        )
+    elif not text.path.exists():
         yield Finding(
             "text",
             text.path,
@@ -338,13 +371,26 @@ def _dead_leases(workspace: Workspace) -> Iterator[Finding]:
 
 def _leftovers(workspace: Workspace) -> Iterator[Finding]:
     for path in sorted(workspace.root.rglob(".*.tmp")):
+        if not _was_given_up(path):
+            continue
         yield Finding(
             "leftover",
             path,
             "is half a document",
             "a process died while it saved; the document itself is whole",
             "move it to the trash",
-            partial(journal.move, path, workspace.hidden / "trash" / "leftovers" / _stamped(path.name)),
+            partial(_put_away, workspace, path),
+        )
+    for path in sorted((workspace.root / "collections").rglob(".*.md.next")):
+        if not _is_of_memory(path):
+            continue
+        yield Finding(
+            "leftover",
+            path,
+            f"was to take the place of {path.name[1 : -len('.next')]}",
+            "a process died before it did; the file is whole, as it was",
+            "move it to the trash",
+            partial(_put_away, workspace, path),
         )
     for path in sorted((workspace.hidden / "spool").glob("*")):
         yield Finding(
@@ -366,8 +412,39 @@ def _leftovers(workspace: Workspace) -> Iterator[Finding]:
         )
 
 
-def _conflict_copies(workspace: Workspace) -> Iterator[Finding]:
+def _was_given_up(path: Path) -> bool:
+    """Whether a file is a document of ours whose process died before it was whole."""
+    process = journal.half_written_by(path)
+    if process is None:
+        return False
+    try:
+        return psutil.Process(process).create_time() > path.stat().st_mtime + 1  # another one, of the same id
+    except psutil.Error:
+        return True
+    except FileNotFoundError:  # it has become whole
+        return False
+
+
+def _is_of_memory(path: Path) -> bool:
+    """Whether a next version of a memory file or article was left, not one of a draft's text."""
+    try:
+        rests = now().timestamp() - path.stat().st_mtime > _RESTS_S
+    except FileNotFoundError:  # it took its place
+        return False
+    return rests and path.parent.parent.name != "drafts" and path.with_name(path.name[1:-5]).exists()
+
+
+def _put_away(workspace: Workspace, path: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        journal.move(path, workspace.hidden / "trash" / "leftovers" / _stamped(path.name))
+
+
+def _conflict_copies(workspace: Workspace, tasks: list[Task]) -> Iterator[Finding]:
+    # An article is named for its task, which may be called anything.
+    articles = {normal(f"{task.folder}.md") for task in tasks}
     for path in sorted(workspace.root.rglob("*")):
+        if path.parent.name == "articles" and normal(path.name) in articles:
+            continue
         if path.is_file() and _CONFLICT.search(path.name):
             yield Finding(
                 "conflict",

@@ -19,6 +19,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +30,10 @@ from smartwriter.errors import Invalid, RevisionNotFound, TextConflict
 from smartwriter.passages import Edit, edited, in_the_manner_of
 from smartwriter.records import from_line, to_line
 from smartwriter.tasks import Author, Revision, Source, Turn
+from smartwriter.whole_file import EMPTIED_S, GIVE_UP_S, SETTLED_S
 
 MAX_TEXT_BYTES = 1 << 20
+_PAUSE_S = 0.01
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,15 @@ class DraftText:
         """The text as it was when a turn had ended."""
         return text_of(revision for revision in self.revisions() if revision.turn <= turn)
 
+    def is_behind(self) -> bool:
+        """Whether a crash came before the last revision was put in the file's place.
+
+        Who uses the draft next makes up for it.
+        """
+        with contextlib.suppress(Invalid):
+            return self._is_behind(self.revisions(), self._read_file())
+        return False
+
     # Writing ---------------------------------------------------------------------------------
 
     def write(
@@ -153,7 +165,7 @@ class DraftText:
         :param restore: write a file that is gone again.
         """
         revisions = self.revisions()
-        text = self._read_file()
+        text = self._settled(text_of(revisions))
         as_recorded = text == text_of(revisions) or (text is None and not (restore and revisions))
         if as_recorded and not self._next.exists():
             return HandEdit()
@@ -176,7 +188,7 @@ class DraftText:
     def _catch_up(self, transaction: journal.Transaction, turn: int) -> list[Revision]:
         """The revisions, the writer's hand edit included, with the file as the last one says."""
         revisions = self.revisions()
-        text = self._read_file()
+        text = self._settled(text_of(revisions))
         if self._is_behind(revisions, text):
             journal.move(self._next, self._place)
             return revisions
@@ -205,7 +217,7 @@ class DraftText:
         with contextlib.suppress(FileNotFoundError):
             shutil.copymode(self._place, self._next)
         transaction.append([_line(revision)])
-        slipped_in = self._read_file()
+        slipped_in = self._settled(before)
         if slipped_in not in (None, before):  # saved by an editor since we looked
             theirs = _next_revision([revision], slipped_in, "writer", revision.turn)
             transaction.append([_line(theirs)])
@@ -216,6 +228,30 @@ class DraftText:
     def _put_aside(self, transaction: journal.Transaction, draft: list[Revision], revision: Revision) -> None:
         transaction.append([_line(revision.model_copy(update={"aside": True}))])
         raise TextConflict(current_number(draft), text_of(draft), revision.number)
+
+    def _settled(self, recorded: str) -> str | None:
+        """What is in the file; where that is not what was recorded, once an editor that saves it is done.
+
+        Most empty it first and then write: what is there in between is no edit of the writer's, and a
+        text put in its place would be the end of theirs.
+        """
+        deadline = time.monotonic() + GIVE_UP_S
+        while True:
+            text = None
+            with contextlib.suppress(Invalid):  # perhaps only half of a character is there yet
+                if (text := self._read_file()) is None or text == recorded:
+                    return text
+            if self._age_s() >= (EMPTIED_S if text == "" else SETTLED_S) or time.monotonic() > deadline:
+                return self._read_file()
+            time.sleep(_PAUSE_S)
+
+    def _age_s(self) -> float:
+        """Since the file was last changed; of one that is gone, or whose clock is ahead, more than counts."""
+        try:
+            age_s = time.time() - self.path.stat().st_mtime
+        except FileNotFoundError:
+            return EMPTIED_S
+        return age_s if age_s >= 0 else EMPTIED_S
 
     def _read_file(self) -> str | None:
         try:

@@ -14,7 +14,6 @@ from smartwriter.agent.claude import fork_transcript
 from smartwriter.damage import Entry
 from smartwriter.drafts import DraftText, check_text, current_number, known_after, shared_turn, text_of
 from smartwriter.errors import AlreadyExists, SessionMissing, TurnNotFound
-from smartwriter.lease import Lease
 from smartwriter.task_manager import free_draft_name
 from smartwriter.tasks import ANSWERED, Draft, Origin, Source, Task, Turn, TurnState, WhatIf
 from smartwriter.transcript import cut, forked_uuids
@@ -47,7 +46,7 @@ async def fork(
     :raises TurnNotFound, RevisionNotFound, SessionMissing, AlreadyExists, Invalid:
     """
     await run_sync(_plan, workspace, task, draft, at, revision, name)  # what is refused leaves no lock file
-    lease = Lease(workspace.hidden / "locks" / task.id / "fork", f"A fork of {task.id}")
+    lease = workspace.fork_lease(task)
     await run_sync(lease.acquire, _WAIT_S)
     try:
         task = await run_sync(workspace.tasks.find, task.id)

@@ -299,16 +299,21 @@ class Journal:
     def locked(self) -> Iterator[Transaction]:
         """Hold the journal's lock, to read and append as one step.
 
-        The file is created if it is missing. :raises JournalError: as :meth:`append`.
+        The file is created if it is missing, and removed again if nothing is appended to it.
+        :raises JournalError: as :meth:`append`.
         """
         deadline = time.monotonic() + self._lock_timeout_s
         if not self._thread_lock.acquire(timeout=self._lock_timeout_s):
             raise JournalBusy(self.path, self._lock_timeout_s)
         try:
             fd, created = self._open_locked(deadline)
+            transaction = Transaction(self, fd, created)
             try:
-                yield Transaction(self, fd, created)
+                yield transaction
             finally:
+                if created and transaction.size == 0 and _is_at(fd, self.path):
+                    with contextlib.suppress(OSError):  # nothing came of it: who waits for it makes a new one
+                        self.path.unlink()
                 os.close(fd)  # releases the lock
         finally:
             self._thread_lock.release()
@@ -604,6 +609,15 @@ def write_document(path: Path, text: str | bytes) -> None:
             temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+_TEMPORARY = re.compile(r"\..{1,40}\.(?P<process>[0-9]+)-[0-9a-f]{8}\.tmp", re.DOTALL)
+
+
+def half_written_by(path: Path) -> int | None:
+    """The id of the process that was, or is, writing a document by this file; None: it is no such file."""
+    found = _TEMPORARY.fullmatch(path.name)
+    return int(found["process"]) if found else None
 
 
 def _write_all(fd: int, data: bytes) -> None:

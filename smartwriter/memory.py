@@ -25,6 +25,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import time
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -34,7 +35,7 @@ from pathlib import Path
 
 from smartwriter.errors import Invalid
 from smartwriter.front_matter import MAX_TITLE, FrontMatter, Include, split
-from smartwriter.journal import make_folder, write_document
+from smartwriter.journal import move, write_document
 from smartwriter.sections import entry, one_line, section
 from smartwriter.tokens import BUDGET_TOKENS, tokens
 from smartwriter.whole_file import SETTLED_S, read_whole
@@ -256,10 +257,22 @@ class Collection:
         return folders, root
 
     def create(self) -> None:
-        make_folder(self.path)
-        for name, text in (_NEW_INNER_FILES if "/" in self.name else _NEW_FILES).items():
-            if not (self.path / name).exists():
-                write_document(self.path / name, text)
+        """Make its folder with the first files; one that is there gets those that it lacks.
+
+        A new one comes all at once: what cannot be made whole is not there. :raises OSError:
+        """
+        new = not self.path.exists()
+        folder = self.path.with_name(f".{self.path.name}.new") if new else self.path
+        try:
+            for name, text in (_NEW_INNER_FILES if "/" in self.name else _NEW_FILES).items():
+                if not (folder / name).exists():
+                    write_document(folder / name, text)
+            if new:
+                move(folder, self.path)
+        except OSError:
+            if new:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
 
     @property
     def project_key(self) -> str:

@@ -262,6 +262,18 @@ class Proposals:
         with self._locked() as transaction:
             return self._complete(transaction)
 
+    def take_over(self, earlier: Proposals, trash: Path) -> None:
+        """Have what was proposed for a collection that has this one's name now.
+
+        Its journal goes to the trash; a second call does nothing.
+        """
+        with self._locked() as transaction, earlier._locked() as before:
+            if before.size == 0:
+                return
+            known = {one.id for one in self.all()}
+            transaction.append([line for line in earlier._read().entries if line.get("id") not in known])
+            journal.move(earlier._journal.path, trash)
+
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """While this is held, no other process changes the memory files of the collection."""

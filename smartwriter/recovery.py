@@ -69,7 +69,11 @@ def recover(
     found = []
     for task, draft in [*_unfinished(workspace), *also]:
         with contextlib.suppress(DraftBusy), workspace.lease(task, draft.name):
-            _take_in(workspace, task, draft, [*_projects(orphans), *config_folders])
+            for folder in [*_projects(orphans), *config_folders]:
+                with contextlib.suppress(
+                    FileNotFoundError
+                ):  # another process has taken it in, and removes it
+                    _take_in(workspace, task, draft, folder)
             found += _settle(workspace, task, draft)
     for orphan in orphans_of(workspace):
         # No history, but copies of what we have by now; it may hold a copy of credentials. Removed
@@ -125,15 +129,14 @@ def _projects(orphans: Iterable[Path]) -> Iterator[Path]:
         yield orphan / ".claude"
 
 
-def _take_in(workspace: Workspace, task: Task, draft: Draft, config_folders: Iterable[Path]) -> None:
-    """Append what the CLI's copies of a session have beyond our transcript."""
-    for folder in config_folders:
-        for copy in folder.glob(f"projects/*/{session_name(draft.session_id)}.jsonl"):
-            _append_new(workspace, task, draft, None, copy)
-            subagents = copy.with_suffix("")
-            for path in sorted(subagents.rglob("*.jsonl")) if subagents.is_dir() else []:
-                subpath = path.relative_to(subagents).with_suffix("").as_posix()
-                _append_new(workspace, task, draft, subpath, path)
+def _take_in(workspace: Workspace, task: Task, draft: Draft, folder: Path) -> None:
+    """Append what the CLI's copies of a session in one folder have beyond our transcript."""
+    for copy in folder.glob(f"projects/*/{session_name(draft.session_id)}.jsonl"):
+        _append_new(workspace, task, draft, None, copy)
+        subagents = copy.with_suffix("")
+        for path in sorted(subagents.rglob("*.jsonl")) if subagents.is_dir() else []:
+            subpath = path.relative_to(subagents).with_suffix("").as_posix()
+            _append_new(workspace, task, draft, subpath, path)
 
 
 def _append_new(workspace: Workspace, task: Task, draft: Draft, subpath: str | None, copy: Path) -> None:
@@ -155,7 +158,10 @@ def orphans_of(workspace: Workspace) -> list[Path]:
     }
     found = []
     for orphan in _orphans():
-        sessions = {path.stem for path in orphan.glob("**/projects/*/*.jsonl")}
+        try:
+            sessions = {path.stem for path in orphan.glob("**/projects/*/*.jsonl")}
+        except FileNotFoundError:  # another process removes it, or a CLI writes there
+            continue
         ours = sessions <= leases.keys() and not any(leases[id].is_held() for id in sessions)
         # A folder without a session may be another program's, but for the stand-in's homes.
         named = sessions or orphan.name.startswith(OFFLINE_HOMES)

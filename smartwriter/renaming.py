@@ -1,21 +1,24 @@
 """Renaming a collection: its folder, and what refers to it by name.
 
-A folder that the writer has renamed already is taken as it is. The tasks are told last, each by a
-line of its own: where a crash came in between, the same command completes it.
+A folder that the writer has renamed already is taken as it is. The tasks are told last, all at once:
+where a crash came in between, the same command completes it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from functools import partial
 
 import smartwriter.journal as journal
 from smartwriter.errors import AlreadyExists, CollectionNotFound, DraftBusy, Invalid
-from smartwriter.memory import NO_COLLECTIONS, Collection, normal, plain_key
+from smartwriter.lease import Lease
+from smartwriter.memory import NO_COLLECTIONS, Collection, normal
 from smartwriter.memory_versions import MemoryVersions
 from smartwriter.names import readable_name
-from smartwriter.tasks import Task
+from smartwriter.proposals import Proposals
+from smartwriter.tasks import Draft, Task, now
 from smartwriter.workspace import Workspace
 
 
@@ -37,24 +40,65 @@ def rename_collection(workspace: Workspace, old: str, new: str) -> tuple[Collect
     if there is None and (target is None or not tasks):
         raise CollectionNotFound(old)
     with contextlib.ExitStack() as leases:
-        for task in tasks:
-            for name in task.live_drafts:
-                if workspace.lease(task, name).is_held():
-                    raise DraftBusy(task.address(name), workspace.lease(task, name).holder())
-                leases.enter_context(workspace.lease(task, name))
+        wanted = [lease for task in tasks for lease in _leases(workspace, task)]
+        _allow_open_files(len(wanted))
+        for address, lease in wanted:
+            if lease.is_held():
+                raise DraftBusy(address, lease.holder())
+            leases.enter_context(lease)
         if there is not None:
-            journal.move(there.path, there.path.with_name(new.rpartition("/")[2]))
+            _move(workspace, there, new)
         collection = workspace.collection(new)
         _move_proposals(workspace, collection, old, new)
         for name in _names(workspace, collection):
             MemoryVersions(workspace.hidden).carry_over(old + name[len(new) :], name)
-        for task in tasks:
-            workspace.tasks.update(task.id, partial(_moved, name=_renamed(task.collection, old, new)))
+        tasks = workspace.tasks.update_each([task.id for task in tasks], partial(_moved, old=old, new=new))
     return collection, tasks
 
 
-def _moved(task: Task, name: str) -> Task:
-    return task.model_copy(update={"collection": name})
+def _leases(workspace: Workspace, task: Task) -> Iterator[tuple[str, Lease]]:
+    """Those of all who write into the task's folder: each with its address."""
+    yield f"A fork of {task.id}", workspace.fork_lease(task)
+    for name in task.live_drafts:
+        yield task.address(name), workspace.lease(task, name)
+
+
+def _allow_open_files(count: int) -> None:
+    """Each lease is an open file, and some systems give a process few."""
+    if os.name == "nt":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count + 100
+    with contextlib.suppress(ValueError, OSError):  # it does with what it has
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _move(workspace: Workspace, there: Collection, new: str) -> None:
+    """Move the folder while nobody changes the memory in it: they would make the old one again."""
+    with contextlib.ExitStack() as locks:
+        for collection in workspace.collections():
+            if _renamed(collection.name, there.name, new):
+                locks.enter_context(Proposals(workspace.hidden, collection).locked())
+        journal.move(there.path, there.path.with_name(new.rpartition("/")[2]))
+
+
+def _moved(task: Task, old: str, new: str) -> Task:
+    drafts = {name: _with_memory_of(draft, old, new) for name, draft in task.drafts.items()}
+    return task.model_copy(update={"collection": _renamed(task.collection, old, new), "drafts": drafts})
+
+
+def _with_memory_of(draft: Draft, old: str, new: str) -> Draft:
+    """A what-if names a file of an outer collection, where that is needed, with the collection."""
+    if not draft.memory:
+        return draft
+    memory = {}
+    for file, what_if in draft.memory.items():
+        collection, slash, name = file.rpartition("/")
+        memory[f"{_renamed(collection, old, new) or collection}{slash}{name}"] = what_if
+    return draft.model_copy(update={"memory": memory})
 
 
 def _check(old: str, new: str) -> None:
@@ -81,10 +125,16 @@ def _renamed(name: str, old: str, new: str) -> str:
 def _move_proposals(workspace: Workspace, collection: Collection, old: str, new: str) -> None:
     """What waits for review goes along, also for the collections in it."""
     for name in _names(workspace, collection):
-        before = workspace.hidden / "proposals" / f"{plain_key(old + name[len(new) :])}.jsonl"
-        after = workspace.hidden / "proposals" / f"{plain_key(name)}.jsonl"
-        if before.exists() and not after.exists():
-            journal.move(before, after)
+        before = Collection(old + name[len(new) :], collection.path)
+        after = Collection(name, collection.path)
+        when = f"{now():%Y%m%dT%H%M%S%f}"
+        trash = workspace.hidden / "trash" / "proposals" / f"{before.project_key}.{when}.jsonl"
+        if _has_proposals(workspace, before):
+            Proposals(workspace.hidden, after).take_over(Proposals(workspace.hidden, before), trash)
+
+
+def _has_proposals(workspace: Workspace, collection: Collection) -> bool:
+    return (workspace.hidden / "proposals" / f"{collection.project_key}.jsonl").exists()
 
 
 def _names(workspace: Workspace, collection: Collection) -> Iterator[str]:

@@ -6,6 +6,7 @@ the trash when its transcript can be written again: by the next append, or at th
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import secrets
 import time
@@ -49,14 +50,19 @@ class Spool:
         """
         stored = 0
         for path in sorted(self._folder.glob("*.jsonl")) if self._folder.is_dir() else []:
-            lines = journal.read(path).entries
-            key = lines[0].get("key") if lines and lines[0].get("type") == "spooled" else None
-            if not isinstance(key, dict) or (session_id and key.get("session_id") != session_id):
-                continue
-            store.append_now(cast("SessionKey", key), cast("list[SessionStoreEntry]", lines[1:]))
-            journal.move(path, self._trash / path.name)
-            stored += 1
+            with contextlib.suppress(FileNotFoundError):  # another process has just stored it
+                stored += self._replay(path, store, session_id)
         return stored
+
+    def _replay(self, path: Path, store: FileSessionStore, session_id: str | None) -> bool:
+        """Store one batch, unless it is of another session; whether it was."""
+        lines = journal.read(path).entries
+        key = lines[0].get("key") if lines and lines[0].get("type") == "spooled" else None
+        if not isinstance(key, dict) or (session_id and key.get("session_id") != session_id):
+            return False
+        store.append_now(cast("SessionKey", key), cast("list[SessionStoreEntry]", lines[1:]))
+        journal.move(path, self._trash / path.name)
+        return True
 
 
 class SpooledStore(BoundSessionStore):

@@ -135,18 +135,29 @@ class TaskManager:
         return task
 
     def restore(self, task: Task) -> None:
-        """Enter a task that ``tasks.jsonl`` has lost."""
-        self._journal.append([to_line(task)])
+        """Enter a task that ``tasks.jsonl`` has lost. One that is there, perhaps by now, stays as it is."""
+        with self._journal.locked() as transaction:
+            if task.id not in _lines(Task, self._read().entries, "id"):
+                transaction.append([to_line(task)])
 
     def update(self, id: str, change: Callable[[Task], Task]) -> Task:
         """Change a task as it is now. :raises TaskNotFound:"""
+        (changed,) = self.update_each([id], change)
+        return changed
+
+    def update_each(self, ids: Sequence[str], change: Callable[[Task], Task]) -> list[Task]:
+        """Change several tasks as they are now, all or none. :raises TaskNotFound:"""
         with self._journal.locked() as transaction:
-            line = _lines(Task, self._read().entries, "id").get(id)
-            task = from_line(Task, line)
-            if line is None or task is None:
-                raise TaskNotFound(id)
-            changed = change(task)
-            transaction.append([_over(line, to_line(changed))])
+            known = _lines(Task, self._read().entries, "id")
+            changed, lines = list[Task](), list[Entry]()
+            for id in ids:
+                line = known.get(id)
+                task = from_line(Task, line)
+                if line is None or task is None:
+                    raise TaskNotFound(id)
+                changed.append(change(task))
+                lines.append(_over(line, to_line(changed[-1])))
+            transaction.append(lines)
         return changed
 
     def add_draft(

@@ -109,7 +109,7 @@ def pick(
     text, placed = _placed(origin, here, sorted(set(numbers)), after)  # what is refused needs no lease
     if text == here.text:
         return Picked(None, placed)
-    with _written(workspace, task, draft):
+    with _written(workspace, task, draft) as task:
         here = version(workspace, task.address(draft.name))
         text, placed = _placed(origin, here, sorted(set(numbers)), after)
         revision = workspace.text(task, draft.name).write(
@@ -124,7 +124,7 @@ def pick(
 
 
 def _write(workspace: Workspace, task: Task, draft: Draft, text: str, source: Source) -> Revision:
-    with _written(workspace, task, draft):
+    with _written(workspace, task, draft) as task:
         return workspace.text(task, draft.name).write(
             text,
             author="writer" if source.turn is None else "model",
@@ -134,10 +134,17 @@ def _write(workspace: Workspace, task: Task, draft: Draft, text: str, source: So
 
 
 @contextlib.contextmanager
-def _written(workspace: Workspace, task: Task, draft: Draft) -> Iterator[None]:
+def _written(workspace: Workspace, task: Task, draft: Draft) -> Iterator[Task]:
+    """The task as it is now: the draft may have been dropped, or its folder moved, while the writer chose.
+
+    :raises DraftNotFound, Invalid, DraftBusy:
+    """
     with workspace.lease(task, draft.name):
+        task = workspace.tasks.find(task.id)
+        workspace.tasks.draft(task, draft.name)
+        workspace.check_folder(task)
         try:
-            yield
+            yield task
         except TextConflict:  # whose words are for the model
             raise Invalid(
                 f"The text of {task.address(draft.name)} was saved by hand at this very moment; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Sequence
 from functools import partial
@@ -9,8 +10,9 @@ from pathlib import Path
 
 import smartwriter.document as document
 from smartwriter.errors import Invalid
-from smartwriter.memory import MAX_FILE_BYTES, Memory, MemoryFile, normal
+from smartwriter.memory import MAX_FILE_BYTES, Collection, Memory, MemoryFile, normal
 from smartwriter.memory_versions import MemoryVersions
+from smartwriter.proposals import Proposals
 from smartwriter.tasks import Draft, Task, WhatIf
 from smartwriter.workspace import Workspace
 
@@ -68,20 +70,34 @@ def adopt_memory(workspace: Workspace, task: Task, draft: Draft) -> list[Path]:
             f"{task.address(draft.name)} has the collection's own memory; there is nothing to adopt."
         )
     versions = MemoryVersions(workspace.hidden)
-    memory = workspace.task_collection(task).memory()
-    versions.keep(memory)
-    files = [
-        (_own(memory, name, change), change, versions.needed(change.sha256, name))
-        for name, change in draft.memory.items()
-    ]
-    for file, change, text in files:
-        document.change(
-            file.path, partial(_unchanged_since, name=file.name, change=change, text=text), MAX_FILE_BYTES
-        )
+    files = _changes(workspace, task, draft, versions)  # what is refused leaves no lock file
+    with contextlib.ExitStack() as locks:
+        # In one order, or two of them could wait for each other.
+        for origin, folder in sorted({(file.origin, file.path.parent) for file, _, _ in files}):
+            locks.enter_context(Proposals(workspace.hidden, Collection(origin, folder)).locked())
+        files = _changes(workspace, task, draft, versions)
+        for file, change, text in files:
+            document.change(
+                file.path,
+                partial(_unchanged_since, name=file.name, change=change, text=text),
+                MAX_FILE_BYTES,
+            )
     workspace.tasks.update(
         task.id, lambda task: task.with_draft(task.drafts[draft.name].model_copy(update={"memory": {}}))
     )
     return [file.path for file, _, _ in files]
+
+
+def _changes(
+    workspace: Workspace, task: Task, draft: Draft, versions: MemoryVersions
+) -> list[tuple[MemoryFile, WhatIf, str]]:
+    """The collection's files, and what each is to become. :raises Invalid: as :func:`adopt_memory`."""
+    memory = workspace.task_collection(task).memory()
+    versions.keep(memory)
+    return [
+        (_own(memory, name, change), change, versions.needed(change.sha256, name))
+        for name, change in draft.memory.items()
+    ]
 
 
 def _own(memory: Memory, name: str, change: WhatIf) -> MemoryFile:

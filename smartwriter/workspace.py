@@ -232,6 +232,10 @@ class Workspace:
     def lease(self, task: Task, draft: str) -> Lease:
         return Lease(self.hidden / "locks" / task.id / f"{draft}.lock", task.address(draft))
 
+    def fork_lease(self, task: Task) -> Lease:
+        """Held while a fork of a task is made: of one at a time."""
+        return Lease(self.hidden / "locks" / task.id / "fork", f"A fork of {task.id}")
+
     def _unfiled(self) -> Collection:
         return Collection(UNFILED, self.root / "collections" / UNFILED)
 

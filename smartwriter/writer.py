@@ -114,7 +114,8 @@ class DraftWriter:
     async def take_turn(self, prompt: str) -> Turn:
         """One prompt to its result; how it ended is in the turn.
 
-        :raises SmartWriterError, OSError: it could not start; nothing was recorded.
+        :raises SmartWriterError, OSError: it could not start; nothing was recorded. So it is for a draft
+            that another process finished or dropped meanwhile.
         """
         await self._settle()
         start = await run_sync(self._start, prompt)
@@ -160,6 +161,12 @@ class DraftWriter:
     def _start(self, prompt: str) -> _Start:
         """Look at everything that the turn depends on, and record that it starts."""
         tasks, draft = self._workspace.tasks, self._draft.name
+        # As they are now: while this process was idle, or waited for the lease, another one may have
+        # finished the task, and the writer may have renamed its collection's folder.
+        self._task = tasks.find(self._task.id)
+        self._draft = tasks.draft(self._task, draft)
+        check_open(self._task, draft)
+        self._workspace.check_folder(self._task)
         turns = tasks.turns(self._task, draft)
         resume = self._is_stored(turns)
         memory = self._workspace.memory(self._task, self._draft)
@@ -205,9 +212,12 @@ class DraftWriter:
 
     def _change_session(self, session_id: str) -> None:
         earlier = (*self._draft.earlier_sessions, self._draft.session_id)
-        draft = self._draft.model_copy(update={"session_id": session_id, "earlier_sessions": earlier})
-        self._workspace.tasks.update(self._task.id, lambda task: task.with_draft(draft))
-        self._draft = draft
+        change = {"session_id": session_id, "earlier_sessions": earlier}
+
+        def changed(task: Task) -> Task:  # all else of the draft as it is now
+            return task.with_draft(task.drafts[self._draft.name].model_copy(update=change))
+
+        self._draft = self._workspace.tasks.update(self._task.id, changed).drafts[self._draft.name]
 
     async def _connected(self, start: _Start) -> Conversation:
         """The live conversation, opened anew when the memory in its prompt has changed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,9 +13,15 @@ from transcripts import entry
 
 import smartwriter.journal as journal
 from smartwriter.cli.app import cli
+from smartwriter.doctor import examine
+from smartwriter.errors import Invalid
 from smartwriter.journal import Journal
+from smartwriter.passages import Edit
 from smartwriter.tasks import Task, Turn, TurnState
 from smartwriter.workspace import Workspace
+
+NO_PROCESS = 2**31 - 1
+"""Beyond every system's process ids."""
 
 
 def doctor(workspace: Workspace, *arguments: str) -> Result:
@@ -168,7 +175,7 @@ def test_what_processes_left(workspace: Workspace, task: Task) -> None:
     lock.parent.mkdir(parents=True)
     lock.write_text('{"pid": 1, "host": "elsewhere", "since": "2026-01-01T00:00:00"}')
     text = workspace.text(task, "main").path
-    (text.parent / ".main.md.123-abc.tmp").write_text("half")
+    (text.parent / f".main.md.{NO_PROCESS}-0123abcd.tmp").write_text("half")
     text.with_name("main (conflicted copy 2026-01-01).md").write_text("other")
     (workspace.hidden / "spool").mkdir()
     (workspace.hidden / "spool" / "batch.jsonl").write_bytes(
@@ -184,6 +191,113 @@ def test_what_processes_left(workspace: Workspace, task: Task) -> None:
     assert kinds(workspace) == ["cut-off", "conflict"]
     with workspace.lease(task, "main"):
         assert kinds(workspace) == ["conflict"]
+
+
+def test_what_is_somebody_elses_stays(workspace: Workspace, task: Task) -> None:
+    """A writer's own file may be called anything, and what a process writes now it goes on writing."""
+    text = workspace.text(task, "main").path
+    others = [text.with_name(name) for name in (".notes.tmp", ".plan.of.2026-1.tmp")]
+    others.append(text.with_name(f".main.md.{os.getpid()}-0123abcd.tmp"))
+    for path in others:
+        path.write_text("Mine.")
+    assert kinds(workspace) == []
+    doctor(workspace, "--repair")
+    assert all(path.exists() for path in others)
+
+
+def test_half_a_document_may_become_whole_meanwhile(workspace: Workspace, task: Task) -> None:
+    """Where another process was faster, a repair has nothing left to do."""
+    half = workspace.text(task, "main").path.with_name(f".main.md.{NO_PROCESS}-0123abcd.tmp")
+    half.write_text("half")
+    (finding,) = examine(workspace)
+    half.unlink()
+    assert finding.repair is not None
+    finding.repair()
+
+
+def test_a_task_that_began_meanwhile_is_not_entered_again(workspace: Workspace, task: Task) -> None:
+    """What looked lost when the doctor came may be there by the time of the repair: it stays as it is."""
+    tasks = workspace.hidden / "tasks.jsonl"
+    whole = tasks.read_bytes()
+    tasks.unlink()
+    findings = [finding for finding in examine(workspace) if finding.kind == "lost-task"]
+    tasks.write_bytes(whole)
+    for finding in findings:
+        assert finding.repair is not None
+        finding.repair()
+    assert len(findings) == 1 and workspace.tasks.find(task.id) == task
+
+
+def test_an_edit_that_failed_leaves_nothing(workspace: Workspace) -> None:
+    """Where nothing could be written, there is no file that looks as if something was lost."""
+    text = workspace.text(workspace.new_task("Egrets"), "main")
+    with pytest.raises(Invalid):
+        text.edit([Edit("old", "new")], turn=1, base=0)
+    assert kinds(workspace) == []
+
+
+def test_an_empty_journal_is_put_away(workspace: Workspace, task: Task) -> None:
+    """What a process left that died before its first line is moved to the trash; a line that came stays."""
+    empty, begun = (workspace.hidden / "proposals" / f"{name}.jsonl" for name in ("empty", "begun"))
+    empty.parent.mkdir()
+    for path in (empty, begun):
+        path.touch()
+    findings = list(examine(workspace))
+    assert [finding.kind for finding in findings] == ["empty", "empty"]
+    Journal(begun).append([{"type": "x"}])
+    for finding in findings:
+        assert finding.repair is not None
+        finding.repair()
+    assert not empty.exists() and len(Journal(begun).read().entries) == 1
+    assert kinds(workspace) == []
+
+
+def test_a_version_that_is_not_in_place_yet(workspace: Workspace, task: Task) -> None:
+    """Where a crash came between a revision and its file, the text is put in place."""
+    text = workspace.text(task, "main")
+    text.path.with_name(".main.md.next").write_text("Text 2")
+    text.path.write_text("Text 1")
+    assert kinds(workspace) == ["text"]
+    with workspace.lease(task, "main"):
+        assert kinds(workspace) == []
+    doctor(workspace, "--repair")
+    assert kinds(workspace) == [] and text.path.read_text() == "Text 2"
+    assert [path.name for path in text.path.parent.iterdir()] == ["main.md"]
+
+
+def test_a_version_of_a_memory_file_that_was_left(workspace: Workspace) -> None:
+    """What a crash left beside a memory file is put away, once nobody can be about to use it."""
+    folder = workspace.new_collection("Rivers").path
+    left, mine = folder / ".memory.md.next", folder / ".plan.md.next"
+    for path in (left, mine):
+        path.write_text("- A line.\n")
+    assert kinds(workspace) == []
+    for path in (left, mine):
+        os.utime(path, (0, 0))
+    assert kinds(workspace) == ["leftover"]
+    doctor(workspace, "--repair")
+    assert kinds(workspace) == [] and mine.exists() and not left.exists()
+
+
+def test_an_article_may_be_called_anything(workspace: Workspace) -> None:
+    """An article whose title looks like a sync tool's copy is none."""
+    task = workspace.new_task("Herons (2)")
+    article = workspace.task_collection(task).path / "articles" / f"{task.folder}.md"
+    article.parent.mkdir(parents=True)
+    article.write_text("Herons.")
+    assert kinds(workspace) == []
+    article.with_name("Egrets (2).md").write_text("Another's.")
+    assert kinds(workspace) == ["conflict"]
+
+
+def test_the_earlier_sessions_of_a_draft_are_its_own(workspace: Workspace, task: Task) -> None:
+    """A transcript that a draft went on from under another id is no stranger's."""
+    draft = task.drafts["main"]
+    earlier = draft.model_copy(update={"session_id": "11111111-2222-4333-8444-555555555555"})
+    Journal(workspace.transcript(task, earlier).path).append([entry(0)])
+    now = draft.model_copy(update={"earlier_sessions": (earlier.session_id,)})
+    workspace.tasks.update(task.id, lambda task: task.with_draft(now))
+    assert kinds(workspace) == []
 
 
 def test_a_session_of_no_draft_is_only_named(workspace: Workspace, task: Task) -> None:

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import smartwriter.drafts as drafts
 import smartwriter.journal as journal
 from smartwriter.drafts import MAX_TEXT_BYTES, DraftText, HandEdit, known_after
 from smartwriter.errors import Invalid, JournalError, RevisionNotFound, TextConflict
@@ -504,3 +506,49 @@ def test_newer_fields_of_a_revision_are_ignored(draft: DraftText, tmp_path: Path
     written(draft, "rain")
     assert [text for _, _, text in history(draft)] == ["fog", "rain"]
     assert '"mood": "grey"' in (tmp_path / "revisions.jsonl").read_text()
+
+
+# Beside an editor that saves ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "half", [b"", "渡口的".encode()[:-1], "渡口".encode()], ids=["emptied", "cut", "half"]
+)
+@pytest.mark.parametrize("recorded", ["written", "taken"])
+def test_an_editor_that_saves_is_waited_for(
+    draft: DraftText, monkeypatch: pytest.MonkeyPatch, half: bytes, recorded: str
+) -> None:
+    """One that empties the file and then writes is not taken for having deleted the text, or half of it,
+    and nothing is put in the place of a file that it still writes to."""
+    written(draft, "One.")
+    pause = time.sleep
+
+    with open(draft.path, "wb", buffering=0) as editor:
+        editor.write(half)
+
+        def goes_on(seconds: float) -> None:
+            editor.write("渡口的早晨。".encode()[editor.tell() :])
+            pause(seconds)
+
+        monkeypatch.setattr(time, "sleep", goes_on)
+        if recorded == "written":
+            draft.write("Two.", author="writer", turn=2)
+        else:
+            draft.take_hand_edit(2)
+    texts = ["One.", "渡口的早晨。", "Two."]
+    assert [revision.text for revision in draft.revisions()] == texts[: 3 if recorded == "written" else 2]
+
+
+def test_a_file_that_never_rests_is_taken_as_it_is(draft: DraftText, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that writes on and on holds up a turn for a moment, not for ever."""
+    written(draft, "One.")
+    monkeypatch.setattr(drafts, "GIVE_UP_S", 0.1)
+    pause = time.sleep
+
+    def writes_on(seconds: float) -> None:
+        draft.path.write_text(draft.path.read_text() + "More.")
+        pause(seconds)
+
+    draft.path.write_text("More.")
+    monkeypatch.setattr(time, "sleep", writes_on)
+    assert draft.take_hand_edit(2).revision is not None

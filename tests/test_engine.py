@@ -19,7 +19,8 @@ from smartwriter.errors import Invalid, JournalError, NotSavedYet
 from smartwriter.events import Event
 from smartwriter.session_store import FileSessionStore
 from smartwriter.spool import Spool
-from smartwriter.tasks import Task, Turn, TurnState
+from smartwriter.tasks import Finished, Task, Turn, TurnState
+from smartwriter.what_if import adopt_memory, what_if
 from smartwriter.workspace import Workspace
 
 
@@ -203,6 +204,70 @@ def test_an_idle_process_is_kept_and_gives_way(
 
     run(go)
     assert [turn.number for turn in workspace.tasks.turns(one, "main")] == [1, 2, 3]
+
+
+def _finish(workspace: Workspace, task: Task) -> None:
+    finished = Finished(draft="main", revision=1, article="articles/x.md")
+    workspace.tasks.update(task.id, lambda task: task.model_copy(update={"finished": finished}))
+
+
+def _rename_by_hand(workspace: Workspace, task: Task) -> None:
+    folder = workspace.root / "collections" / "Rivers"
+    folder.rename(folder.with_name("Streams"))
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "said"),
+    [(_finish, "is finished; to write on"), (_rename_by_hand, "There is no folder of Rivers any more")],
+)
+def test_an_idle_process_notices_what_happened_meanwhile(
+    workspace: Workspace,
+    claude: ClaudeAgent,
+    model: OfflineModel,
+    meanwhile: Callable[[Workspace, Task], None],
+    said: str,
+) -> None:
+    """A live process writes no further in a task that was finished, nor into a folder that is gone."""
+    workspace.new_collection("Rivers")
+    task = workspace.new_task("Herons", "Rivers")
+    workspace.text(task, "main").write("Fog.", author="writer", turn=1)
+
+    async def go() -> None:
+        async with Engine(workspace, claude, Config(idle_s=60)) as engine:
+            await engine.send(task, task.drafts["main"], "Go.").outcome()
+            await anyio.to_thread.run_sync(meanwhile, workspace, task)
+            with pytest.raises(Invalid, match=said):
+                await engine.send(task, task.drafts["main"], "Go on.").outcome()
+
+    run(go)
+    assert len(workspace.tasks.turns(task, "main")) == 1
+    assert meanwhile is _finish or not (workspace.root / "collections" / "Rivers").exists()
+
+
+def test_an_idle_process_has_the_memory_that_was_adopted(
+    workspace: Workspace, claude: ClaudeAgent, model: OfflineModel, tmp_path: Path
+) -> None:
+    """Once a what-if's memory is the collection's own, its session gets what becomes of that, too."""
+    folder = workspace.new_collection("Rivers").path
+    task = workspace.new_task("Herons", "Rivers")
+    (tmp_path / "bold.md").write_text("A bold voice.")
+    other = what_if(workspace, task, task.drafts["main"], [f"profile.md={tmp_path / 'bold.md'}"])
+    draft = task.drafts["main"].model_copy(update={"memory": other})
+    task = workspace.tasks.update(task.id, lambda task: task.with_draft(draft))
+
+    def adopt() -> None:
+        adopt_memory(workspace, task, draft)
+        (folder / "profile.md").write_text("A calm voice.")
+
+    async def go() -> None:
+        async with Engine(workspace, claude, Config(idle_s=60)) as engine:
+            await engine.send(task, draft, "Go.").outcome()
+            await anyio.to_thread.run_sync(adopt)
+            await engine.send(task, draft, "Go on.").outcome()
+
+    run(go)
+    assert "A bold voice." in model.requests[0].system
+    assert "A calm voice." in model.requests[-1].system
 
 
 def test_a_dropped_attempt_does_not_count(

@@ -10,6 +10,7 @@ from commands import smartwriter
 from test_cli import converse, data, printed, refused, run
 
 from smartwriter.agent.offline import OfflineModel
+from smartwriter.lease import Lease
 from smartwriter.proposals import Proposals
 from smartwriter.tasks import MAIN, Task, TurnState
 from smartwriter.workspace import Workspace
@@ -143,6 +144,22 @@ def test_restore_takes_a_dropped_draft_up_again(workspace: Workspace, task: Task
     assert printed(workspace, "restore", f"{task.id}@trial") == f"{task.id}@trial is a draft again.\n"
     assert trial.path.read_text() == "By hand, then dropped.\n"
     assert workspace.tasks.resolve(f"{task.id}@trial")[1].name == "trial"
+
+
+def test_a_draft_that_has_just_been_adopted_is_not_dropped(
+    workspace: Workspace, task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where another process adopts it at that moment, its text stays in its place."""
+    lease = Workspace.lease
+
+    def adopted(self: Workspace, task: Task, draft: str) -> Lease:
+        self.tasks.adopt(task.id, draft)
+        return lease(self, task, draft)
+
+    monkeypatch.setattr(Workspace, "lease", adopted)
+    result = run(workspace, "drop", f"{task.id}@trial")
+    assert "is the current draft" in result.stderr
+    assert workspace.text(task, "trial").path.exists()
 
 
 def test_rewind_makes_the_fork_current(workspace: Workspace, task: Task) -> None:

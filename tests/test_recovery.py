@@ -8,8 +8,9 @@ import signal
 import subprocess
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import psutil
 import pytest
@@ -20,9 +21,12 @@ import smartwriter.journal as journal
 from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, Wait
 from smartwriter.events import TextDelta, TurnStarted, parse
 from smartwriter.live import LiveJournal
-from smartwriter.recovery import recover
+from smartwriter.recovery import orphans_of, recover
 from smartwriter.tasks import Task, Turn, TurnState
 from smartwriter.workspace import Workspace
+
+if TYPE_CHECKING:
+    from claude_agent_sdk.types import SessionKey, SessionStoreEntry
 
 
 @pytest.fixture
@@ -182,3 +186,41 @@ def test_the_cli_outlives_its_host(workspace: Workspace, task: Task, turns_befor
         assert "The first half, and the second half." in model.requests[-1].said
     left = [path.name for path in Path(tempfile.gettempdir()).iterdir()]
     assert not [name for name in left if name.startswith("claude-resume-")], left
+
+
+def test_a_folder_that_another_process_removes_is_passed_over(
+    workspace: Workspace, task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes that start after a crash look at the same folder: neither fails, whoever is faster."""
+    crashed(workspace, task, stored=1)
+    folder = orphan(task, answered(2))
+    glob = Path.glob
+
+    def gone(self: Path, pattern: str) -> Iterator[Path]:
+        if self != folder or pattern.startswith("claude-"):
+            return glob(self, pattern)
+        raise FileNotFoundError(2, "No such file or directory", str(self))
+
+    monkeypatch.setattr(Path, "glob", gone)
+    (told,) = recover(workspace)
+    assert told.turn.state is TurnState.interrupted
+    assert orphans_of(workspace) == []
+
+
+@pytest.mark.parametrize("when", ["read", "move"])
+def test_a_batch_that_another_process_stores(
+    workspace: Workspace, task: Task, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """What waits in the spool may be stored by two at once: both go on, and each entry is there once."""
+    key: SessionKey = {"project_key": task.project_key, "session_id": task.drafts["main"].session_id}
+    workspace.spool.put(key, cast("list[SessionStoreEntry]", answered(2)))
+    function, other = getattr(journal, when), Workspace(workspace.root)
+
+    def slower(*arguments: Any) -> Any:
+        monkeypatch.setattr(journal, when, function)
+        assert other.spool.replay(other.store) == 1
+        return function(*arguments)
+
+    monkeypatch.setattr(journal, when, slower)
+    assert workspace.spool.replay(workspace.store) == 0
+    assert len(workspace.transcript(task, task.drafts["main"]).read().entries) == 2

@@ -1,13 +1,19 @@
 from __future__ import annotations
 
+import resource
+from pathlib import Path
+
 import pytest
 from test_cli import converse, printed, refused
 
-from smartwriter.errors import AlreadyExists, CollectionNotFound, DraftBusy, Invalid
+import smartwriter.journal as journal
+from smartwriter.errors import AlreadyExists, CollectionNotFound, DraftBusy, Invalid, JournalBusy
+from smartwriter.memory import Collection
 from smartwriter.memory_versions import MemoryVersions
 from smartwriter.proposals import Proposals
 from smartwriter.renaming import rename_collection
 from smartwriter.tasks import MAIN, Task
+from smartwriter.what_if import what_if
 from smartwriter.workspace import Workspace
 
 
@@ -75,7 +81,7 @@ def test_a_crash_while_renaming_is_completed(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(workspace.tasks, "update", dies)
+        patch.setattr(workspace.tasks, "update_each", dies)
         rename_collection(workspace, "Rivers", "Streams")
     rename_collection(workspace, "Rivers", "Streams")
     whole(workspace, task)
@@ -110,3 +116,69 @@ def test_a_collection_is_not_renamed_under_a_writer(workspace: Workspace, task: 
     with workspace.lease(task, MAIN), pytest.raises(DraftBusy):
         rename_collection(workspace, "Rivers", "Streams")
     assert workspace.text(task, MAIN).read() == "Fog."
+
+
+def test_a_collection_is_not_renamed_under_a_fork(workspace: Workspace, task: Task) -> None:
+    """A fork that is being made writes into the folder that it began with."""
+    with workspace.fork_lease(task), pytest.raises(DraftBusy):
+        rename_collection(workspace, "Rivers", "Streams")
+    assert (workspace.root / "collections" / "Rivers").is_dir()
+
+
+def test_a_collection_is_not_renamed_while_its_memory_changes(
+    workspace: Workspace, task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who accepts a line at that moment is done before, or finds the folder gone; it is not made again."""
+    move, moved = journal.move, list[Path]()
+
+    def alone(source: Path, target: Path) -> None:
+        if source.is_dir():
+            key = workspace.collection("Rivers/Upstream").project_key
+            proposed = workspace.hidden / "proposals" / f"{key}.jsonl"
+            with pytest.raises(JournalBusy), journal.Journal(proposed, lock_timeout_s=0).locked():
+                pass
+            moved.append(source)
+        move(source, target)
+
+    monkeypatch.setattr(journal, "move", alone)
+    rename_collection(workspace, "Rivers", "Streams")
+    assert moved == [workspace.root / "collections" / "Rivers"]
+    whole(workspace, task)
+
+
+def test_proposals_for_both_names_are_kept(workspace: Workspace, task: Task) -> None:
+    """Where something was proposed under the new name at an earlier time, nothing is hidden behind it."""
+    earlier = Collection("Streams/Upstream", workspace.collection("Rivers/Upstream").path)
+    Proposals(workspace.hidden, earlier).propose("The ferry is red.", task=task.id, draft=MAIN, turn=1)
+    for old, new in (("Rivers", "Streams"), ("Streams", "Rivers"), ("Rivers", "Streams")):
+        rename_collection(workspace, old, new)
+        pending = Proposals(workspace.hidden, workspace.collection(f"{new}/Upstream")).pending()
+        assert sorted(one.text for one in pending) == ["The ferry is green.", "The ferry is red."]
+    workspace.new_collection("Rivers/Upstream")
+    assert not Proposals(workspace.hidden, workspace.collection("Rivers/Upstream")).all()
+
+
+def test_a_what_if_goes_along(workspace: Workspace, task: Task, tmp_path: Path) -> None:
+    """Another version of an outer collection's file is still the one that a draft's sessions get."""
+    (workspace.collection("Rivers/Upstream").path / "profile.md").write_text("---\nextends: true\n---\nMine.")
+    (tmp_path / "other.md").write_text("A bolder voice.")
+    other = what_if(workspace, task, task.drafts[MAIN], [f"Rivers/profile.md={tmp_path / 'other.md'}"])
+    changed = task.drafts[MAIN].model_copy(update={"memory": other})
+    workspace.tasks.update(task.id, lambda task: task.with_draft(changed))
+    rename_collection(workspace, "Rivers", "Streams")
+    now = workspace.tasks.find(task.id)
+    assert "A bolder voice." in workspace.memory(now, now.drafts[MAIN]).render()
+
+
+def test_all_of_a_long_series_is_renamed_at_once(workspace: Workspace, task: Task) -> None:
+    """The tasks are told by one append, and more drafts than files may be open are no obstacle."""
+    for number in range(60):
+        workspace.new_task(f"Part {number}", "Rivers")
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (60, limits[1]))
+    try:
+        _, tasks = rename_collection(workspace, "Rivers", "Streams")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert len(tasks) == 61
+    assert {one.collection for one in workspace.tasks.all()} == {"Streams", "Streams/Upstream"}

@@ -5,17 +5,22 @@ from __future__ import annotations
 import re
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import anyio
 import pytest
 from commands import smartwriter
 from test_main_job import make_task, take_turn, take_turns
 
+import smartwriter.document as document
+import smartwriter.what_if as what_if_module
 from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.agent.offline import ApiError, OfflineModel, Reply, Request, Text, ToolUse
-from smartwriter.errors import Invalid
+from smartwriter.errors import Invalid, JournalBusy
 from smartwriter.finishing import Summary, finish, reopen
 from smartwriter.fork import fork
+from smartwriter.journal import Journal
 from smartwriter.memory_versions import MemoryVersions
 from smartwriter.proposals import Proposals
 from smartwriter.renaming import rename_collection
@@ -338,6 +343,29 @@ def test_a_what_if_fork_has_another_memory(
     assert adopt_memory(workspace, *draft_of(workspace, rivers, trial.name)) == [path]
     assert path.read_text() == "The ferryman is a woman called Iris."
     assert draft_of(workspace, rivers, trial.name)[1].memory == {}
+
+
+def test_a_memory_is_adopted_while_nobody_else_changes_it(
+    workspace: Workspace, rivers: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line that is accepted at that moment waits, or comes first: it is never written over."""
+    other = tmp_path / "other.md"
+    other.write_text("The ferryman is a woman called Iris.")
+    task, draft = draft_of(workspace, rivers)
+    changes = what_if(workspace, task, draft, [f"memory.md={other}"])
+    trial = anyio.run(partial(fork, workspace, task, draft, memory=changes))
+    journals = [workspace.hidden / "proposals" / f"{rivers.project_key}.jsonl"]
+
+    def alone(*arguments: Any) -> None:
+        with pytest.raises(JournalBusy), Journal(journals.pop(), lock_timeout_s=0).locked():
+            pass
+        document.change(*arguments)
+
+    monkeypatch.setattr(what_if_module, "document", SimpleNamespace(change=alone))
+    adopt_memory(workspace, *draft_of(workspace, rivers, trial.name))
+    assert not journals
+    memory_file = workspace.root / "collections" / "Rivers" / "memory.md"
+    assert memory_file.read_text() == "The ferryman is a woman called Iris."
 
 
 def test_a_long_note_and_a_long_draft_reach_the_model_whole(

@@ -323,6 +323,16 @@ def test_an_unknown_id_cannot_be_updated(root: Path, tasks: TaskManager) -> None
     assert (root / "tasks.jsonl").read_bytes() == before
 
 
+def test_several_tasks_are_changed_all_or_none(tasks: TaskManager) -> None:
+    """Where one of them is not there, none is changed."""
+    ids = [make(tasks, title).id for title in ("one", "two")]
+    with pytest.raises(TaskNotFound):
+        tasks.update_each([*ids, "none"], lambda task: task.model_copy(update={"title": "x"}))
+    assert [task.title for task in tasks.all()] == ["one", "two"]
+    changed = tasks.update_each(ids, lambda task: task.model_copy(update={"title": task.title * 2}))
+    assert [task.title for task in changed] == ["oneone", "twotwo"] and changed == tasks.all()
+
+
 def test_a_change_that_fails_writes_nothing(root: Path, tasks: TaskManager) -> None:
     """An error in the change itself leaves the file as it was, and unlocked."""
     task = make(tasks, "渡口")

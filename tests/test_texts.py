@@ -8,6 +8,7 @@ from test_cli import converse
 from smartwriter.drafts import DraftText
 from smartwriter.errors import (
     DraftBusy,
+    DraftNotFound,
     Invalid,
     ParagraphNotFound,
     RevisionNotFound,
@@ -16,6 +17,7 @@ from smartwriter.errors import (
     TurnNotFound,
 )
 from smartwriter.provenance import Mark, provenance
+from smartwriter.renaming import rename_collection
 from smartwriter.tasks import Origin, Revision, Source, Task, TurnState
 from smartwriter.texts import Picked, pick, put_back, take_answer, version
 from smartwriter.timeline import Branch, Change, timeline
@@ -76,6 +78,31 @@ def test_the_text_of_a_busy_draft_is_not_changed_by_command(workspace: Workspace
         with pytest.raises(DraftBusy):
             picked(workspace, task, "New.", 1)
     assert workspace.text(task, "main").read() == MINE
+
+
+def test_a_draft_that_was_dropped_while_the_writer_chose(workspace: Workspace, task: Task) -> None:
+    """Between the choice and its doing another process may drop the draft: then nothing is written."""
+    trial = workspace.text(task, "trial")
+    trial.write("A.", author="writer", turn=1)
+    earlier = version(workspace, f"{task.id}@trial:1")
+    workspace.tasks.drop(task.id, "trial")
+    trial.put_away()
+    with pytest.raises(DraftNotFound):
+        put_back(workspace, earlier)
+    assert not trial.path.exists() and len(trial.revisions()) == 1
+
+
+def test_a_collection_that_was_renamed_while_the_writer_chose(workspace: Workspace) -> None:
+    """The text is where the task is now; the old folder is not made again."""
+    workspace.new_collection("Rivers")
+    task = workspace.new_task("The ferry", "Rivers")
+    workspace.text(task, "main").write(MINE, author="model", turn=1)
+    workspace.text(task, "main").write("Other.", author="model", turn=1)
+    earlier = version(workspace, f"{task.id}:1")
+    rename_collection(workspace, "Rivers", "Streams")
+    put_back(workspace, earlier)
+    assert workspace.text(workspace.tasks.find(task.id), "main").path.read_text() == MINE
+    assert [collection.name for collection in workspace.collections()] == ["Streams"]
 
 
 def test_an_answer_that_is_not_there_is_not_taken(workspace: Workspace, task: Task) -> None:

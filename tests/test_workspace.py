@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import shutil
 import unicodedata
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from smartwriter.errors import AlreadyExists, CollectionNotFound, Invalid, NotAWorkspace
+from smartwriter.journal import write_document
 from smartwriter.memory import Collection
 from smartwriter.tasks import MAIN, UNFILED, Origin
 from smartwriter.workspace import Workspace
@@ -164,6 +166,26 @@ def test_a_collection_is_made_once(workspace: Workspace, again: str) -> None:
     with pytest.raises(AlreadyExists, match=f"There is already a collection '{again}'"):
         workspace.new_collection(again)
     assert (made.path / "memory.md").read_text() == "mine"
+
+
+def test_a_collection_is_made_whole_or_not_at_all(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the disk took only some of its files, or the program died, the same call makes it later."""
+    for error in (OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()):
+
+        def fails(path: Path, text: str, error: BaseException = error) -> None:
+            if path.name == "memory.md":
+                raise error
+            write_document(path, text)
+
+        with monkeypatch.context() as patch, pytest.raises(type(error)):
+            patch.setattr("smartwriter.memory.write_document", fails)
+            workspace.new_collection("Essays")
+        assert workspace.collections() == []
+    made = workspace.new_collection("Essays").path
+    assert sorted(path.name for path in made.iterdir()) == ["index.md", "memory.md", "profile.md"]
+    assert list(made.parent.iterdir()) == [made]
 
 
 def test_a_sample_is_copied_once(workspace: Workspace, tmp_path: Path) -> None:

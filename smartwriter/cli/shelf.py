@@ -217,6 +217,8 @@ def drop_command(workspace: Workspace, address: str) -> None:
     task, draft = workspace.tasks.resolve(address)
     workspace.tasks.without(task, draft.name)  # where it may not be dropped, nothing is locked
     with workspace.lease(task, draft.name):  # not under a process that is writing it
+        task = workspace.tasks.find(task.id)  # as it is now: it may have been adopted, or its folder moved
+        workspace.tasks.without(task, draft.name)
         workspace.take_hand_edit(task, draft.name)
         # The file first: where it cannot be moved, the draft is not dropped; after a crash in
         # between, its next turn writes it again.
