@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import smartwriter.journal as journal
 from smartwriter.errors import AlreadyExists, CollectionNotFound, DraftBusy, Invalid
 from smartwriter.lease import Lease
-from smartwriter.memory import NO_COLLECTIONS, Collection, normal
+from smartwriter.memory import NO_COLLECTIONS, Collection, normal, plain_key
 from smartwriter.memory_versions import MemoryVersions
 from smartwriter.names import readable_name
 from smartwriter.proposals import Proposals
@@ -28,15 +28,15 @@ def rename_collection(workspace: Workspace, old: str, new: str) -> tuple[Collect
     Sessions stay where they are: a task keeps its project key for life. Blocking.
     :returns: the collection, and the tasks that refer to it by its new name now.
     :raises CollectionNotFound: when there is none of the old name, and no task of it.
-    :raises AlreadyExists: when both are there.
+    :raises AlreadyExists: when both are there, and more than texts of the old one.
     :raises Invalid: for a name that no folder can have. :raises DraftBusy: while a draft is written.
     """
     old, new = normal(old).strip().rstrip("/"), normal(new).strip().rstrip("/")
     _check(old, new)
     there, target = _found(workspace, old), _found(workspace, new)
-    if there is not None and target is not None:
-        raise AlreadyExists("collection", new)
     tasks = [task for task in workspace.tasks.all() if _renamed(task.collection, old, new)]
+    if there is not None and target is not None and not _is_shell(workspace, there, tasks, new):
+        raise AlreadyExists("collection", new)
     if there is None and (target is None or not tasks):
         raise CollectionNotFound(old)
     with contextlib.ExitStack() as leases:
@@ -46,7 +46,11 @@ def rename_collection(workspace: Workspace, old: str, new: str) -> tuple[Collect
             if lease.is_held():
                 raise DraftBusy(address, lease.holder())
             leases.enter_context(lease)
-        if there is not None:
+        if there is not None and target is not None:
+            journal.move(
+                there.path, workspace.hidden / "trash" / "collections" / f"{plain_key(old)}.{_when()}"
+            )
+        elif there is not None:
             _move(workspace, there, new)
         collection = workspace.collection(new)
         _move_proposals(workspace, collection, old, new)
@@ -54,6 +58,22 @@ def rename_collection(workspace: Workspace, old: str, new: str) -> tuple[Collect
             MemoryVersions(workspace.hidden).carry_over(old + name[len(new) :], name)
         tasks = workspace.tasks.update_each([task.id for task in tasks], partial(_moved, old=old, new=new))
     return collection, tasks
+
+
+def _is_shell(workspace: Workspace, there: Collection, tasks: Iterable[Task], new: str) -> bool:
+    """Whether a turn that was under way made a folder anew, when it was renamed by hand.
+
+    Then it holds texts alone, which are revisions, too, and the other one has the same tasks' texts.
+    """
+    files = [path.relative_to(there.path) for path in there.path.rglob("*") if not path.is_dir()]
+    if any("drafts" not in path.parts for path in files):
+        return False
+    names = ((_renamed(task.collection, there.name, new), task.folder) for task in tasks)
+    return any((workspace.root / "collections" / name / "drafts" / folder).is_dir() for name, folder in names)
+
+
+def _when() -> str:
+    return f"{now():%Y%m%dT%H%M%S%f}"
 
 
 def _leases(workspace: Workspace, task: Task) -> Iterator[tuple[str, Lease]]:
@@ -127,8 +147,7 @@ def _move_proposals(workspace: Workspace, collection: Collection, old: str, new:
     for name in _names(workspace, collection):
         before = Collection(old + name[len(new) :], collection.path)
         after = Collection(name, collection.path)
-        when = f"{now():%Y%m%dT%H%M%S%f}"
-        trash = workspace.hidden / "trash" / "proposals" / f"{before.project_key}.{when}.jsonl"
+        trash = workspace.hidden / "trash" / "proposals" / f"{before.project_key}.{_when()}.jsonl"
         if _has_proposals(workspace, before):
             Proposals(workspace.hidden, after).take_over(Proposals(workspace.hidden, before), trash)
 

@@ -72,6 +72,30 @@ def test_a_folder_that_was_renamed_by_hand_is_taken_as_it_is(workspace: Workspac
     whole(workspace, task)
 
 
+def test_a_folder_renamed_while_a_turn_wrote_comes_together_again(workspace: Workspace, task: Task) -> None:
+    """The text that the turn put under the old name is a version, and the folder that it made goes away."""
+    folder = workspace.root / "collections" / "Rivers"
+    folder.rename(folder.with_name("Streams"))
+    workspace.text(task, MAIN).write("Of the turn.", author="model", turn=2)
+    assert folder.exists()
+    rename_collection(workspace, "Rivers", "Streams")
+    whole(workspace, task)
+    assert not folder.exists() and list((workspace.hidden / "trash" / "collections").rglob("main.md"))
+    texts = [one.text for one in workspace.text(task, MAIN).revisions()]
+    assert texts == ["Fog.", "Of the turn."]
+
+
+def test_two_collections_are_never_thrown_together(workspace: Workspace, task: Task) -> None:
+    """One that has only drafts is not taken for a leftover of another that has none of its texts."""
+    bare = workspace.root / "collections" / "Rivers"
+    for path in [*bare.glob("*.md"), *(bare / "Upstream").glob("*.md")]:
+        path.unlink()
+    workspace.new_collection("Streams")
+    with pytest.raises(AlreadyExists):
+        rename_collection(workspace, "Rivers", "Streams")
+    assert workspace.text(task, MAIN).path.read_text() == "Fog."
+
+
 def test_a_crash_while_renaming_is_completed(
     workspace: Workspace, task: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
