@@ -88,9 +88,3 @@ def decoded(data: bytes, name: str) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise Invalid(f"{name} is not UTF-8 text (byte {error.start}); save it as UTF-8 to go on.") from None
-
-
-def line_end_of(text: str) -> str:
-    """``\\r\\n`` where all lines end so, else ``\\n``."""
-    ends = text.count("\r\n")
-    return "\r\n" if ends and ends == text.count("\n") else "\n"

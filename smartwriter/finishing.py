@@ -28,7 +28,8 @@ import smartwriter.document as document
 import smartwriter.index as index
 import smartwriter.journal as journal
 from smartwriter.drafts import MAX_TEXT_BYTES, current_number, text_of
-from smartwriter.errors import Invalid, TaskNotFound
+from smartwriter.errors import Invalid
+from smartwriter.index import FILE as INDEX
 from smartwriter.index import IndexEntry
 from smartwriter.lines import inline
 from smartwriter.memory import MAX_FILE_BYTES, Collection, normal
@@ -37,7 +38,6 @@ from smartwriter.tasks import UNFILED, Finished, Task, now
 from smartwriter.words import paragraphs
 from smartwriter.workspace import Workspace
 
-INDEX = "index.md"
 _NEW_INDEX = "# Index\n"
 # In a collection within another, it must not stand in for the outer one's.
 _NEW_INNER_INDEX = f"---\nextends: true\n---\n{_NEW_INDEX}"
@@ -154,12 +154,10 @@ def _record(workspace: Workspace, task: Task, finished: Finished) -> None:
 
 
 def _as_recorded(workspace: Workspace, task: Task) -> Task:
-    for one in workspace.tasks.all():
-        if one.id == task.id:
-            if one.current != task.current:
-                raise Invalid(f"{task.title} has another current draft by now; finish it again.")
-            return one
-    raise TaskNotFound(task.id)
+    recorded = workspace.tasks.find(task.id)
+    if recorded.current != task.current:
+        raise Invalid(f"{task.title} has another current draft by now; finish it again.")
+    return recorded
 
 
 def _versions(workspace: Workspace, task: Task) -> Iterable[bytes]:

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from smartwriter.errors import Invalid
 from smartwriter.lines import inline
 
+FILE = "index.md"
 BEGIN = "<!-- smartwriter:index:begin -->"
 END = "<!-- smartwriter:index:end -->"
 

@@ -34,6 +34,7 @@ from smartwriter.errors import Invalid
 from smartwriter.front_matter import split
 from smartwriter.lines import item
 from smartwriter.memory import MAX_FILE_BYTES, Collection, normal
+from smartwriter.passages import line_end_of
 from smartwriter.records import from_line, to_line
 from smartwriter.tasks import Turn, Value, now
 
@@ -447,7 +448,7 @@ def _with_line(data: bytes, line: str, name: str) -> bytes:
     text = document.decoded(data, name)
     if _has(text, line):
         return data
-    end = document.line_end_of(text)
+    end = line_end_of(text)
     between = "" if not text or text.endswith("\n") else end
     return data + f"{between}{line}{end}".encode()
 

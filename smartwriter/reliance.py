@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from smartwriter.conflicts import defined
 from smartwriter.errors import Invalid
 from smartwriter.front_matter import split
-from smartwriter.index import without
+from smartwriter.index import FILE, without
 from smartwriter.memory import Memory, normal
 from smartwriter.memory_versions import MemoryVersions
 from smartwriter.proposals import Proposals, ProposalState
 from smartwriter.tasks import Draft, Task
 from smartwriter.workspace import Workspace
 
-_INDEX = "index.md"
 _MOST_CHANGES = 12
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 _FIELD = re.compile(r"(gist|claims|terms):\s*")
@@ -105,11 +104,12 @@ def reliance(
 
 
 def _told(workspace: Workspace, task: Task, own: str, changes: list[MemoryChange]) -> Iterator[str]:
-    origins = _origins(workspace, task)
+    origins, others = _origins(workspace, task), dict[str, str]()
     for change in changes:
-        others = _other_texts(workspace, task)
         for line in (*change.removed, *change.added):
             mine = origins.get(_folded(line)) == task.id
+            if mine and not others:
+                others = _other_texts(workspace, task)
             users = [title for title, text in others.items() if mine and relied_on(text, line)]
             if used := relied_on(own, line):
                 by = f" (this draft uses {used!r})"
@@ -154,10 +154,10 @@ def _kept_lines(versions: MemoryVersions, name: str, sha256: str, article: str) 
 
 def _lines(name: str, text: str, article: str) -> list[str]:
     """What a memory file says, without its front matter, headings and marks."""
-    own = without(text, article) if name == _INDEX else text
+    own = without(text, article) if name == FILE else text
     lines = (_BULLET.sub("", line).strip() for line in own.splitlines())
     lines = (line for line in lines if line and not line.startswith(("#", "<!--", "---")))
-    of_index = name.rpartition("/")[2].casefold() == _INDEX
+    of_index = name.rpartition("/")[2].casefold() == FILE
     return [line for line in lines if not (of_index and _NO_STATEMENT.match(line))]
 
 

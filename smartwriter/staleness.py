@@ -6,13 +6,11 @@ import contextlib
 from dataclasses import dataclass
 
 from smartwriter.errors import Invalid
-from smartwriter.index import BEGIN, END, without
+from smartwriter.index import BEGIN, END, FILE, without
 from smartwriter.memory import Collection, Memory, normal
 from smartwriter.memory_versions import MemoryVersions
 from smartwriter.tasks import ANSWERED, Draft, Task
 from smartwriter.workspace import Workspace
-
-INDEX = "index.md"
 
 
 @dataclass(frozen=True)
@@ -61,9 +59,9 @@ def _behind(workspace: Workspace, task: Task, draft: Draft, memory: Memory) -> S
     changed = tuple(name for name in now if name in had and had[name] != now[name])
     added = tuple(name for name in now if name not in had)
     removed = tuple(name for name in had if name not in now)
-    if INDEX in (*changed, *added) and _differs_by_own_entry(workspace, task, had.get(INDEX, ""), memory):
-        changed = tuple(name for name in changed if name != INDEX)
-        added = tuple(name for name in added if name != INDEX)
+    if FILE in (*changed, *added) and _differs_by_own_entry(workspace, task, had.get(FILE, ""), memory):
+        changed = tuple(name for name in changed if name != FILE)
+        added = tuple(name for name in added if name != FILE)
     if not (changed or added or removed):
         return None
     return Stale(task, draft, answered[-1].number, changed, added, removed)
@@ -71,7 +69,7 @@ def _behind(workspace: Workspace, task: Task, draft: Draft, memory: Memory) -> S
 
 def _differs_by_own_entry(workspace: Workspace, task: Task, had: str, memory: Memory) -> bool:
     """Whether all that came into the index since is what it says of this task's own article."""
-    if task.finished is None or (file := memory.find(INDEX)) is None:
+    if task.finished is None or (file := memory.find(FILE)) is None:
         return False
     with contextlib.suppress(Invalid):  # the version of that time is damaged
         before = MemoryVersions(workspace.hidden).text(had) if had else ""
