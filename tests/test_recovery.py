@@ -21,7 +21,7 @@ import smartwriter.journal as journal
 from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, Wait
 from smartwriter.events import TextDelta, TurnStarted, parse
 from smartwriter.live import LiveJournal
-from smartwriter.recovery import orphans_of, recover
+from smartwriter.recovery import OFFLINE_HOMES, orphans_of, recover
 from smartwriter.tasks import Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 
@@ -135,6 +135,21 @@ def test_others_are_left_alone(workspace: Workspace, task: Task) -> None:
         assert mine.exists() and turn_of(workspace, task).state is TurnState.running
     recover(workspace)
     assert not mine.exists() and others.exists()
+
+
+def test_the_home_of_a_dead_stand_in_is_removed(workspace: Workspace, tmp_path: Path) -> None:
+    """Where its process is gone and no session in it; that of a live one stays, as does a folder without a
+    session that nothing tells to be ours."""
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    dead, live, foreign = (
+        tmp_path / "tmp" / name
+        for name in (f"{OFFLINE_HOMES}{gone.pid}-x", f"{OFFLINE_HOMES}{os.getpid()}-x", "claude-resume-x")
+    )
+    for folder in (dead, live, foreign):
+        (folder / ".claude").mkdir(parents=True)
+    recover(workspace)
+    assert [folder.exists() for folder in (dead, live, foreign)] == [False, True, True]
 
 
 def test_the_spool_is_replayed_first(workspace: Workspace, task: Task) -> None:
