@@ -42,7 +42,7 @@ class Briefing:
             return COMPACT
         told, tools.known = changes(revisions, known, restored=hand_edit.restored)
         tools.told = current_number(revisions)
-        lost = [lost_prompt(turn.prompt) for turn in self._unanswered() if not self._reached_it(turn)]
+        lost = [lost_prompt(turn.prompt) for turn in self._unanswered() if self._is_lost(turn)]
         return "\n\n".join([*lost, *told, *self._relied_on(memory), prompt])
 
     def _known(self, revisions: Sequence[Revision]) -> int:
@@ -71,6 +71,9 @@ class Briefing:
                 break
             found.insert(0, turn)
         return found
+
+    def _is_lost(self, turn: Turn) -> bool:
+        return turn.prompt.strip() != COMPACT and not self._reached_it(turn)
 
     def _reached_it(self, turn: Turn) -> bool:
         """Whether a turn's prompt is in the transcript."""
