@@ -129,6 +129,30 @@ def streamed_rest(response: HTTPResponse) -> list[dict[str, Any]]:
     return streamed(response)
 
 
+@pytest.mark.parametrize(
+    ("then", "arrives"),
+    [([], "whole"), ([Text("Done.")], "whole"), ([Stop("max_tokens")], "half"), ([Cut()], "half")],
+)
+def test_a_call_is_broken_off_inside_its_input(then: list[Text | Stop | Cut], arrives: str) -> None:
+    """A tool's input arrives in pieces of the wanted size; it goes on where it broke off, or stays a half."""
+    call = ToolUse("write_draft", {"text": "渡口的雾。" * 3}, chunk_chars=8, break_at=40)
+    gate = threading.Event()
+    gate.set()
+    with OfflineModel(lambda request: [call, Wait(gate), *then]) as model:
+        response = send(model, asked("Write."))
+        data = b""
+        try:
+            while piece := response.read1():
+                data += piece
+        except IncompleteRead as error:
+            data += error.partial
+    events = [json.loads(line[6:]) for line in data.decode().splitlines() if line.startswith("data: ")]
+    pieces = [event["delta"]["partial_json"] for event in events if "partial_json" in event.get("delta", {})]
+    whole = json.dumps(call.input)
+    assert max(map(len, pieces)) == 8
+    assert "".join(pieces) == (whole if arrives == "whole" else whole[:40])
+
+
 def test_a_stop_releases_what_waits() -> None:
     """Leaving the context ends a held reply instead of hanging on it."""
     with OfflineModel(lambda _: [Text("before"), Wait(threading.Event()), Text("after")]) as model:

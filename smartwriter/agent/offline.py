@@ -25,6 +25,7 @@ from types import TracebackType
 from typing import Any, TypeAlias
 
 import uvicorn
+from pydantic_core import from_json
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -62,6 +63,11 @@ class ToolUse:
 
     name: str
     input: Mapping[str, Any]
+    chunk_chars: int = 64  # of the input's JSON, in each delta
+    pause_s: float = 0.0  # between deltas
+    break_at: int | None = None
+    """So many characters of the input's JSON, then what follows in the reply happens inside the call:
+    a Wait holds it there and it goes on; a Cut, an ApiError or a Stop leaves it without its end."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,7 @@ class ApiError:
 
 @dataclass(frozen=True)
 class Cut:
-    """Close the connection here; after a Text that is in the middle of its block."""
+    """Close the connection here; after a Text, or a ToolUse with ``break_at``, in the middle of its block."""
 
 
 @dataclass(frozen=True)
@@ -296,9 +302,14 @@ class OfflineModel:
 
         index = -1
         in_text = False  # text stays open until something else begins: a Cut falls inside it
+        rest: ToolUse | None = None  # of a call that was broken off: as long as nothing ends it, it goes on
         stop_reason = "end_turn"
         output_tokens = 0
         for step in reply:
+            if rest is not None and isinstance(step, Text | Thinking | ToolUse):
+                async for event in self._rest(rest, index):
+                    yield event
+                rest = None
             match step:
                 case Wait(gate):
                     while not await self._held(gate, PING_S):
@@ -311,6 +322,9 @@ class OfflineModel:
                     raise _CutOff
                 case Stop(reason):
                     stop_reason = reason
+                    if rest is not None:
+                        yield {"type": "content_block_stop", "index": index}
+                        rest = None
                 case Text() | Thinking() | ToolUse():
                     if in_text and not isinstance(step, Text):
                         yield {"type": "content_block_stop", "index": index}
@@ -319,16 +333,18 @@ class OfflineModel:
                         index += 1
                         new = _opened(step, request)
                         yield {"type": "content_block_start", "index": index, "content_block": new}
-                    for delta in _deltas(step):
-                        yield {"type": "content_block_delta", "index": index, "delta": delta}
-                        if isinstance(step, Text) and step.pause_s:
-                            await self._held(self._stopping, step.pause_s)
+                    async for event in self._typed(_deltas(step), step, index):
+                        yield event
                     in_text = isinstance(step, Text)
-                    if not in_text:
+                    rest = step if isinstance(step, ToolUse) and step.break_at is not None else None
+                    if not in_text and rest is None:
                         yield {"type": "content_block_stop", "index": index}
                     if isinstance(step, ToolUse):
                         stop_reason = "tool_use"
                     output_tokens += _tokens(step.input if isinstance(step, ToolUse) else step.text)
+        if rest is not None:
+            async for event in self._rest(rest, index):
+                yield event
         if in_text:
             yield {"type": "content_block_stop", "index": index}
         yield {
@@ -337,6 +353,19 @@ class OfflineModel:
             "usage": {**usage, "output_tokens": max(1, output_tokens)},
         }
         yield {"type": "message_stop"}
+
+    async def _typed(
+        self, deltas: Iterator[dict[str, Any]], step: Text | Thinking | ToolUse, index: int
+    ) -> AsyncIterator[Event]:
+        for delta in deltas:
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+            if not isinstance(step, Thinking) and step.pause_s:
+                await self._held(self._stopping, step.pause_s)
+
+    async def _rest(self, call: ToolUse, index: int) -> AsyncIterator[Event]:
+        async for event in self._typed(_input_deltas(call, slice(call.break_at, None)), call, index):
+            yield event
+        yield {"type": "content_block_stop", "index": index}
 
     async def _held(self, gate: threading.Event, limit_s: float) -> bool:
         """Whether the gate opened, or the server began to stop, within the limit."""
@@ -395,10 +424,14 @@ def _deltas(step: Text | Thinking | ToolUse) -> Iterator[dict[str, Any]]:
         case Thinking(text):
             yield {"type": "thinking_delta", "thinking": text}
             yield {"type": "signature_delta", "signature": "b2ZmbGluZQ=="}
-        case ToolUse(_, tool_input):
-            text = json.dumps(tool_input)
-            for at in range(0, len(text), 64):
-                yield {"type": "input_json_delta", "partial_json": text[at : at + 64]}
+        case ToolUse():
+            yield from _input_deltas(step, slice(step.break_at))
+
+
+def _input_deltas(call: ToolUse, part: slice) -> Iterator[dict[str, Any]]:
+    text = json.dumps(call.input)[part]
+    for at in range(0, len(text), call.chunk_chars):
+        yield {"type": "input_json_delta", "partial_json": text[at : at + call.chunk_chars]}
 
 
 def _error(error: ApiError) -> dict[str, Any]:
@@ -441,7 +474,7 @@ async def _whole(events: AsyncIterator[Event]) -> AsyncIterator[str]:
             case "content_block_stop":
                 block = message["content"][-1]
                 if "partial_json" in block:
-                    block["input"] = json.loads(block.pop("partial_json"))
+                    block["input"] = from_json(block.pop("partial_json"), allow_partial=True)
             case "message_delta":
                 message |= event["delta"] | {"usage": event["usage"]}
     yield json.dumps(message)
