@@ -27,6 +27,7 @@ import os
 import random
 import re
 import secrets
+import shutil
 import sys
 import threading
 import time
@@ -569,11 +570,57 @@ def make_folder(folder: Path, *, sync: bool = True) -> None:
 
 
 def move(source: Path, target: Path) -> None:
-    """Move a file or folder within the disk, durably, creating the folder it goes to."""
+    """Move a file or folder, durably, creating the folder it goes to.
+
+    To another disk it is copied beside its place first: a crash leaves the old one, the new one or, for
+    a moment, both, but never a part of it under the new name.
+    """
     make_folder(target.parent)
-    source.rename(target)
+    try:
+        source.rename(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _move_to_other_disk(source, target)
     sync_folder(target.parent)
     sync_folder(source.parent)
+
+
+def _move_to_other_disk(source: Path, target: Path) -> None:
+    beside = target.with_name(f".{target.name[:40]}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    try:
+        if source.is_dir() and not source.is_symlink():
+            shutil.copytree(source, beside, symlinks=True)
+        else:
+            shutil.copy2(source, beside, follow_symlinks=False)
+        for path in [beside, *beside.rglob("*")]:
+            _sync_copy(path)
+        beside.rename(target)
+    except BaseException:
+        _remove(beside)
+        raise
+    sync_folder(target.parent)
+    _remove(source)
+
+
+def _sync_copy(path: Path) -> None:
+    if path.is_symlink():
+        return
+    if path.is_dir():
+        sync_folder(path)
+        return
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def rewrite(path: Path, change: Callable[[list[Entry]], list[Entry]]) -> Path:

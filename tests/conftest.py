@@ -75,3 +75,12 @@ def model() -> Iterator[OfflineModel]:
 def claude(model: OfflineModel, tmp_path: Path) -> ClaudeAgent:
     """An agent that runs the real CLI against the stand-in."""
     return ClaudeAgent(env=offline_env(model.url, tmp_path / "cli-home"))
+
+
+@pytest.fixture
+def other_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder that no rename leads to."""
+    if not os.access("/dev/shm", os.W_OK) or os.stat("/dev/shm").st_dev == os.stat(tmp_path).st_dev:
+        pytest.skip("no second disk to write to")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        yield Path(folder)

@@ -869,3 +869,32 @@ def test_moving_is_durable(tmp_path: Path, disk: Disk) -> None:
     assert not source.exists()
     assert disk.names("fsync")[-2:] == ["new", "from"]
     assert "to" in disk.names("fsync")
+
+
+def test_a_move_to_another_disk(tmp_path: Path, other_disk: Path) -> None:
+    """Files, folders and links are moved to a disk that no rename reaches, whole and under no other name."""
+    write(tmp_path / "from" / "in" / "a", b"1")
+    (tmp_path / "from" / "link").symlink_to("in/a")
+    alone = write(tmp_path / "alone", b"2")
+    journal.move(tmp_path / "from", other_disk / "new" / "to")
+    journal.move(alone, other_disk / "new" / "alone")
+    assert (other_disk / "new" / "to" / "link").is_symlink()
+    assert (other_disk / "new" / "to" / "link").read_bytes() == b"1"
+    assert (other_disk / "new" / "alone").read_bytes() == b"2"
+    assert sorted(item.name for item in (other_disk / "new").iterdir()) == ["alone", "to"]
+    assert not (tmp_path / "from").exists() and not alone.exists()
+
+
+def test_a_move_to_another_disk_that_is_full(
+    tmp_path: Path, other_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be copied whole stays where it was, and nothing of it lies at the other end."""
+    source = write(tmp_path / "a", b"1")
+
+    def full(*_: Any) -> None:
+        raise FULL
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        journal.move(source, other_disk / "a")
+    assert source.read_bytes() == b"1" and list(other_disk.iterdir()) == []

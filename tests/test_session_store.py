@@ -542,6 +542,16 @@ async def test_deleting_what_is_not_there_is_no_error(store: FileSessionStore) -
     assert not store.root.exists()
 
 
+async def test_a_trash_on_another_disk(store: FileSessionStore, other_disk: Path) -> None:
+    """Where the trash is a link to another disk, what is deleted goes there all the same, subpaths too."""
+    write_transcript(store, healthy())
+    await store.append(AGENT, as_stored(entries(7)))
+    (store.root / "trash").symlink_to(other_disk)
+    await store.delete(KEY)
+    assert await store.load(KEY) is None and await store.list_subkeys(KEY) == []
+    assert {path.name for path in other_disk.rglob("*.jsonl")} == {f"{SESSION}.jsonl", "agent-1.jsonl"}
+
+
 async def test_a_deleted_id_can_be_used_anew(store: FileSessionStore) -> None:
     """After each delete the id starts from nothing: entries, uuids, subpaths and summary."""
     for title in ("one", "two", "six"):
