@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-import io
 import json
 import os
 import sys
@@ -15,7 +14,9 @@ from typing import Any
 
 import click
 
+from smartwriter.cli.terminal import secho
 from smartwriter.errors import SmartWriterError
+from smartwriter.harmless import harmless
 
 # By what they are for: the module of each command, and its help. A module is imported when one of its
 # commands runs, so that the quick ones stay quick, and the list of commands needs none.
@@ -135,13 +136,11 @@ class _Commands(Group):
             raise click.ClickException(f"{error.strerror or error}{where}.") from None
 
 
-@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+# In colour, which is to say: click takes nothing out of what is piped. Colours come from ``secho`` alone.
+@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "color": True})
 @click.version_option(package_name="smartwriter")
 def cli() -> None:
     """Write several articles at once with Claude, and never lose a word."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a stray half of an emoji must not end a command
-            stream.reconfigure(errors="replace")
     if sys.getfilesystemencoding() == "ascii":
         # LC_ALL=C with PYTHONUTF8=0: no Chinese title could name a file, and arguments are garbled.
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
@@ -169,7 +168,7 @@ def in_workspace(command: Callable[..., Any]) -> Callable[..., Any]:
         workspace = Workspace.around(folder)
         if damage := workspace.tasks.damage():
             places = ", ".join(f"byte {stretch.offset}" for stretch in damage[:3])
-            click.secho(
+            secho(
                 f"Warning: {workspace.hidden / 'tasks.jsonl'} is damaged at {places}; "
                 "the other lines are used, and nothing in it is deleted.",
                 err=True,
@@ -191,12 +190,13 @@ offline_option = click.option(
 
 
 def print_json(value: Any) -> None:
-    # Escapes everything beyond ASCII that could not be printed; any JSON reader turns it back.
+    # Escapes everything beyond ASCII that could not be printed as it is; any JSON reader turns it back.
     text = json.dumps(value, ensure_ascii=False, indent=2)
     with contextlib.suppress(UnicodeEncodeError):
         text.encode(sys.stdout.encoding or "utf-8")
-        click.echo(text)
-        return
+        if harmless(text) == text:
+            click.echo(text)
+            return
     click.echo(json.dumps(value, indent=2))
 
 

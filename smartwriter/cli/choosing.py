@@ -7,6 +7,7 @@ import random
 import click
 
 from smartwriter.cli.app import as_json, in_workspace, print_json
+from smartwriter.cli.terminal import secho
 from smartwriter.errors import Invalid
 from smartwriter.proposals import Proposals
 from smartwriter.tasks import Choice
@@ -55,7 +56,7 @@ def _asked(theirs: Version, ours: str) -> list[int]:
         raise Invalid(f"Every paragraph of {theirs} is there already.")
     chosen = []
     for number, text in different:
-        click.secho(f"\n[{number}]", fg="cyan")
+        secho(f"\n[{number}]", fg="cyan")
         click.echo(text)
         if click.confirm("Take it?", default=False):
             chosen.append(number)
@@ -75,7 +76,7 @@ def blind_command(workspace: Workspace, first: str, second: str) -> None:
         raise Invalid(f"{texts[0]} and {texts[1]} are the same text.")
     random.shuffle(texts)
     for number, one in enumerate(texts, 1):
-        click.secho(f"\n──── {number} ────\n", fg="cyan")
+        secho(f"\n──── {number} ────\n", fg="cyan")
         click.echo(one.text.strip())
     answer = click.prompt("\nWhich is better", type=click.Choice(["1", "2", "neither"]))
     if answer == "neither":

@@ -168,9 +168,9 @@ def show(
     :param layout: ``inline``, ``side``, or ``None`` for what the terminal has room for.
     :param console: of rich; by default for standard output.
     """
-    from rich.console import Console
+    from smartwriter.cli.console import TerminalConsole
 
-    console = console or Console(markup=False, emoji=False, highlight=False)
+    console = console or TerminalConsole()
     if layout is None:
         layout = "side" if console.is_terminal and console.width >= _WIDE_COLUMNS else "inline"
     if found.comparison.differs:

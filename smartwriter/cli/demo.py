@@ -23,6 +23,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from smartwriter.cli.console import TerminalConsole
 from smartwriter.cli.library import samples
 from smartwriter.cli.progress import Progress
 from smartwriter.cli.running import OFFLINE_URL
@@ -45,7 +46,7 @@ _ON_AGAIN = {"zh": "刚才断电了。接着写，写完为止。", "en": "The p
 )
 def demo_command(live: bool, folder: Path | None) -> None:
     """Watch three articles written at once, killed, resumed, forked and compared."""
-    console = Console(highlight=False)
+    console = TerminalConsole()
     root = folder or Path(tempfile.mkdtemp(prefix="smartwriter-demo-"))
     with contextlib.ExitStack() as stack:
         # A killed process cannot clear up after itself.
@@ -198,7 +199,7 @@ def _tree(root: Path) -> Tree:
         if path.is_dir():
             folders[path] = folders[path.parent].add(f"{path.name}/")
         else:
-            folders[path.parent].add(f"{path.name}  [dim]{path.stat().st_size:,}[/dim]")
+            folders[path.parent].add(Text.assemble(path.name, (f"  {path.stat().st_size:,}", "dim")))
     return tree
 
 

@@ -10,6 +10,7 @@ import anyio
 import click
 
 from smartwriter.cli.app import as_json, in_workspace, offline_option, print_json
+from smartwriter.cli.terminal import secho
 from smartwriter.errors import Invalid
 from smartwriter.finishing import (
     Summary,
@@ -61,7 +62,7 @@ def finish_command(
     if entered:
         click.echo(f"In the index: {summary.gist}")
     if ask and not summary.from_model:
-        click.secho("No model gave a summary; put a gist of your own into index.md.", err=True, fg="yellow")
+        secho("No model gave a summary; put a gist of your own into index.md.", err=True, fg="yellow")
 
 
 def finish_task(
@@ -108,7 +109,7 @@ def _summariser(workspace: Workspace, offline: bool) -> Summarise:
             try:
                 return anyio.run(claude.ask, summary_prompt(title, text), workspace.root)
             except AgentError as error:
-                click.secho(f"The model gave no summary: {error}", err=True, fg="yellow")
+                secho(f"The model gave no summary: {error}", err=True, fg="yellow")
                 return None
 
     return summarise

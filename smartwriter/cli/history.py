@@ -10,6 +10,7 @@ import anyio
 import click
 
 from smartwriter.cli.app import as_json, in_workspace, print_json
+from smartwriter.cli.terminal import print_pieces, secho
 from smartwriter.errors import Invalid
 from smartwriter.provenance import Mark, Provenance, provenance
 from smartwriter.tasks import Draft, Revision, Task, Turn
@@ -37,22 +38,26 @@ def log_command(workspace: Workspace, address: str, json_: bool) -> None:
     if json_:
         print_json([_branch_fields(branch) for branch in branches])
         return
-    click.secho(f"{task.title}  {task.id}", bold=True)
+    secho(f"{task.title}  {task.id}", bold=True)
     for branch in branches:
         for line in _lines(task, branch, ""):
-            click.echo(line)
+            print_pieces(line)
 
 
-def _lines(task: Task, branch: Branch, indent: str) -> Iterator[str]:
+_Line = list[tuple[str, str | None]]
+"""Pieces, each with its colour."""
+
+
+def _lines(task: Task, branch: Branch, indent: str) -> Iterator[_Line]:
     head = f"{indent[:-3]}├─ " if indent else ""
-    yield head + click.style(branch.draft.name, fg="green") + _about(task, branch.draft)
+    yield [(head, None), (branch.draft.name, "green"), (_about(task, branch.draft), None)]
     for item in branch.items:
         if isinstance(item, Branch):
             yield from _lines(task, item, f"{indent}│  ")
         elif isinstance(item, Turn):
-            yield f"{indent}│ {_turn_line(item)}"
+            yield [(f"{indent}│ ", None), *_turn_line(item)]
         else:
-            yield f"{indent}│ {_change_line(item)}"
+            yield [(f"{indent}│ {_change_line(item)}", None)]
 
 
 def _about(task: Task, draft: Draft) -> str:
@@ -63,9 +68,9 @@ def _about(task: Task, draft: Draft) -> str:
     return f"{said}  from {draft.origin.draft}{where}"
 
 
-def _turn_line(turn: Turn) -> str:
+def _turn_line(turn: Turn) -> _Line:
     state = "" if turn.state.value == "finished" else f"  {turn.state.value}"
-    return f"turn {turn.number}  {click.style(_short(turn.prompt, _PROMPT_CHARACTERS), fg='cyan')}{state}"
+    return [(f"turn {turn.number}  ", None), (_short(turn.prompt, _PROMPT_CHARACTERS), "cyan"), (state, None)]
 
 
 def _change_line(change: Change) -> str:
@@ -115,9 +120,7 @@ def text_command(workspace: Workspace, address: str, json_: bool) -> None:
         _record_hand_edit(workspace, task, draft.name)
     said = text.read() if number is None else text.revision(number).text
     if number is None and said and not text.path.exists():
-        click.secho(
-            f"{text.path} is missing; this is the last text that was recorded.", err=True, fg="yellow"
-        )
+        secho(f"{text.path} is missing; this is the last text that was recorded.", err=True, fg="yellow")
     if json_:
         path = {"path": str(text.path)} if number is None else {"revision": number}
         print_json({"task": task.id, "draft": draft.name, **path, "text": said})
@@ -131,7 +134,7 @@ def _record_hand_edit(workspace: Workspace, task: Task, draft: str) -> None:
     except OSError:  # on a disk that takes nothing now, what is there can be read all the same
         return
     except Invalid as error:  # and so it can beside a file that cannot be kept as it is
-        click.secho(f"Not recorded: {error}", err=True, fg="yellow")
+        secho(f"Not recorded: {error}", err=True, fg="yellow")
 
 
 @click.command()
@@ -217,12 +220,12 @@ def blame_command(workspace: Workspace, address: str, json_: bool) -> None:
         return
     for number, one in enumerate(paragraphs, 1):
         click.echo(f"{number:>3}  {_short(one.text, _PARAGRAPH_CHARACTERS)}")
-        click.secho(f"     {_mark(one.origin)}", dim=True)
+        secho(f"     {_mark(one.origin)}", dim=True)
         if one.changed != one.origin:
-            click.secho(f"     changed by {_mark(one.changed)}", dim=True)
+            secho(f"     changed by {_mark(one.changed)}", dim=True)
         if memory := history.memory(one.changed):
             files = ", ".join(f"{name} {sha256[:8]}" for name, sha256 in memory.items())
-            click.secho(f"     with {files}", dim=True)
+            secho(f"     with {files}", dim=True)
 
 
 class _Histories:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from smartwriter.cli.app import Group, as_json, in_workspace, print_json
+from smartwriter.cli.terminal import secho
 from smartwriter.errors import AlreadyExists
 from smartwriter.memory import LeftOut, Memory, MemoryFile, normal
 from smartwriter.workspace import Workspace
@@ -139,7 +140,7 @@ def _memory(workspace: Workspace, name: str) -> tuple[str, Memory]:
 
 def _say_problems(memory: Memory) -> None:
     for problem in memory.problems:
-        click.secho(problem, err=True, fg="yellow")
+        secho(problem, err=True, fg="yellow")
 
 
 def _file(file: MemoryFile, memory: Memory) -> dict[str, Any]:
@@ -173,9 +174,10 @@ def _share(tokens: int, memory: Memory) -> str:
 def _print_files(memory: Memory) -> None:
     """A table of what sessions get, in the order in which they get it."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from smartwriter.cli.console import TerminalConsole
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("file", overflow="fold")
@@ -195,4 +197,4 @@ def _print_files(memory: Memory) -> None:
             _share(file.tokens, memory) if always else "-",
             style="" if always else "dim",
         )
-    Console(highlight=False).print(table)
+    TerminalConsole().print(table)

@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from smartwriter.cli.console import TerminalConsole
 from smartwriter.events import Event
 
 _STYLES = {"waiting": "dim", "writing": "cyan", "finished": "green", "failed": "red", "NOT SAVED": "bold red"}
@@ -36,7 +37,7 @@ class Progress:
         """:param titles: of the tasks, by id."""
         self._titles = titles
         self._lines: dict[tuple[str, str], _Line] = {}
-        self._console = console or Console(highlight=False)
+        self._console = console or TerminalConsole()
         self._live = Live(
             console=self._console, get_renderable=self._table, refresh_per_second=12, transient=False
         )

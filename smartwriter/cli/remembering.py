@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from smartwriter.cli.app import Group, as_json, in_workspace, print_json
+from smartwriter.cli.terminal import print_pieces, secho
 from smartwriter.errors import Invalid
 from smartwriter.memory import Collection, normal
 from smartwriter.memory_versions import MemoryVersions
@@ -46,7 +47,7 @@ def review_memory(
     proposals = Proposals(workspace.hidden, collection)
     if damage := proposals.damage():
         places = ", ".join(f"byte {stretch.offset}" for stretch in damage[:3])
-        click.secho(f"The proposals' file is damaged at {places}; the rest is used.", err=True, fg="yellow")
+        secho(f"The proposals' file is damaged at {places}; the rest is used.", err=True, fg="yellow")
     proposals.complete()
     decided = [proposals.accept(id) for id in accepted] + [proposals.reject(id) for id in rejected]
     if json_:
@@ -68,7 +69,7 @@ def _ask_all(workspace: Workspace, collection: Collection, proposals: Proposals)
         if number:
             click.echo()
         if isinstance(batch, Conflict):
-            click.secho(f"These may contradict each other. {batch.why}", fg="yellow")
+            secho(f"These may contradict each other. {batch.why}", fg="yellow")
             for proposal in batch.proposals:
                 _show(proposal, origins)
             click.echo()
@@ -91,14 +92,14 @@ def _batches(pending: Sequence[Proposal], conflicts: Sequence[Conflict]) -> list
 
 
 def _show(proposal: Proposal, origins: _Origins) -> None:
-    click.secho(f"[{proposal.id}] {proposal.text}", fg="cyan")
-    click.secho(f"  for {proposal.file}, from {origins.said(proposal)}", dim=True)
+    secho(f"[{proposal.id}] {proposal.text}", fg="cyan")
+    secho(f"  for {proposal.file}, from {origins.said(proposal)}", dim=True)
 
 
 def _show_standing(proposal: Proposal, proposals: Proposals) -> None:
     """What the memory says already that it may contradict."""
     for line in proposals.against(proposal)[:_MOST_STANDING]:
-        click.secho(f"  {line.file} says already ({line.number}): {line.text}", fg="yellow")
+        secho(f"  {line.file} says already ({line.number}): {line.text}", fg="yellow")
 
 
 def _ask(proposal: Proposal, proposals: Proposals) -> bool:
@@ -117,7 +118,7 @@ def _ask(proposal: Proposal, proposals: Proposals) -> bool:
         elif answer == "r":
             click.echo(f"  {_decided(proposals.reject(proposal.id))}")
     except Invalid as error:  # the others can be decided all the same
-        click.secho(f"  {error} It still waits.", err=True, fg="red")
+        secho(f"  {error} It still waits.", err=True, fg="red")
     return bool(answer != "q")
 
 
@@ -201,10 +202,10 @@ def memory_lines(workspace: Workspace, name: str, json_: bool) -> None:
     for line in lines:
         if line.file != file:
             file = line.file
-            click.secho(file, bold=True)
+            secho(file, bold=True)
         origin = line.proposal
         made = f"  (from turn {origin.turn} of {origin.task}@{origin.draft})" if origin else ""
-        click.echo(f"{line.number:>4}  {line.text}{click.style(made, dim=True)}")
+        print_pieces([(f"{line.number:>4}  {line.text}", None), (made, "dim")])
 
 
 def _line_json(line: MemoryLine) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import anyio
 import click
 
 from smartwriter.cli.app import print_json_line
+from smartwriter.cli.terminal import bell, secho
 from smartwriter.errors import Invalid, SmartWriterError
 from smartwriter.tasks import UNFILED, Draft, Task, Turn, TurnState
 from smartwriter.workspace import Workspace
@@ -97,7 +98,7 @@ def warn_of_memory(workspace: Workspace, tasks: list[Task]) -> None:
         if task.collection != UNFILED and not collection.path.is_dir():
             problems.append(f"its folder is gone ({collection.path}): this is written without its memory.")
         for problem in problems:
-            click.secho(f"{collection.name}: {problem}", err=True, fg="yellow")
+            secho(f"{collection.name}: {problem}", err=True, fg="yellow")
 
 
 def checked_prompt(prompt: str) -> None:
@@ -130,7 +131,7 @@ def agent(offline: bool) -> Iterator[ClaudeAgent]:
         )
         url = os.environ.get(OFFLINE_URL)
         if not url:
-            click.secho(BANNER, err=True, fg="yellow")
+            secho(BANNER, err=True, fg="yellow")
             url = stack.enter_context(OfflineModel()).url
         yield ClaudeAgent(env=offline_env(url, Path(stack.enter_context(home))))
 
@@ -140,7 +141,7 @@ def tell_recovered(workspace: Workspace, claude: ClaudeAgent) -> None:
     from smartwriter.recovery import config_folder, recover
 
     for recovered in recover(workspace, [config_folder(claude.env)]):
-        click.secho(str(recovered), err=True, fg="yellow")
+        secho(str(recovered), err=True, fg="yellow")
 
 
 async def _run(
@@ -215,7 +216,7 @@ async def _stop_on_signal(engine: Engine) -> None:
                 kill_children()
                 os._exit(128 + number)
             stopping = True
-            click.secho("\nStopping; once more to kill.", err=True, fg="yellow")
+            secho("\nStopping; once more to kill.", err=True, fg="yellow")
             await engine.stop_all()
 
 
@@ -239,8 +240,7 @@ class Notifier:
         if event.kind not in ("finished", "failed", "not_saved"):
             return
         if not self._command:
-            if sys.stderr.isatty():
-                click.echo("\a", nl=False, err=True)
+            bell()
             return
         message = f"{self._titles.get(event.task, event.task)}: {event.kind.replace('_', ' ')}"
         words = [word.replace("{}", message) for word in shlex.split(self._command)]
@@ -249,7 +249,7 @@ class Notifier:
                 words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
             )
         except OSError as error:
-            click.secho(f"{words[0]} could not be run: {error.strerror}.", err=True, fg="yellow")
+            secho(f"{words[0]} could not be run: {error.strerror}.", err=True, fg="yellow")
 
 
 async def _outcome(prompt: SentPrompt) -> Turn | Exception:
@@ -302,4 +302,4 @@ class _Typist:
             click.echo()
             self._at_line_start = True
         if text:
-            click.secho(text, err=True, **style)
+            secho(text, err=True, **style)

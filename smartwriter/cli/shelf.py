@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from smartwriter.cli.app import as_json, in_workspace, offline_option, print_json, print_json_line
+from smartwriter.cli.terminal import secho
 from smartwriter.errors import Invalid
 from smartwriter.memory import normal
 from smartwriter.tasks import Task, Turn, Usage, usage_of
@@ -98,22 +99,22 @@ def show_command(workspace: Workspace, address: str, json_: bool) -> None:
         print_json(_conversation(task, draft.name, turns, said))
         return
     numbers = {turn.uuid: turn.number for turn in turns}
-    click.secho(f"{task.title}  {task.address(draft.name)}", bold=True)
+    secho(f"{task.title}  {task.address(draft.name)}", bold=True)
     for message in said:
         if message.gap:
-            click.secho("\n[… something that was said here is missing from the file …]", fg="yellow")
+            secho("\n[… something that was said here is missing from the file …]", fg="yellow")
         if message.role == "user":
             number = numbers.get(message.uuid)
             label = f"turn {number}" if number else "you"
-            click.secho(f"\n[{label}] {message.text}", fg="cyan")
+            secho(f"\n[{label}] {message.text}", fg="cyan")
             continue
         if message.text.strip():
             click.echo(f"\n{message.text.strip()}")
         for tool in message.tools:
-            click.secho(f"  · {tool.rpartition('__')[2]}", dim=True)
+            secho(f"  · {tool.rpartition('__')[2]}", dim=True)
     path = workspace.transcript(task, draft).path
     for stretch in contents.damage:
-        click.secho(
+        secho(
             f"Damaged at byte {stretch.offset}, {stretch.length} bytes: {path}",
             err=True,
             fg="yellow",
