@@ -4,7 +4,8 @@ SmartWriterError
 ├── UnsafeName (ValueError)            a name that cannot be a file name
 ├── Invalid (ValueError)               an argument that makes no sense
 ├── JournalError (OSError)             a journal could not be written; nothing was
-│   └── JournalBusy                    another writer held the lock for too long
+│   ├── JournalBusy                    another writer held the lock for too long
+│   └── FolderGone                     a folder that was there was renamed, unmounted or pulled out
 ├── NotAWorkspace (LookupError)
 ├── TaskNotFound (LookupError)
 │   └── TaskAmbiguous
@@ -24,6 +25,7 @@ The message of each is one plain sentence that can be shown to a writer as it is
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -51,12 +53,15 @@ class JournalError(SmartWriterError, OSError):
     operating system said: the SDK does not try an append again that timed out.
     """
 
-    def __init__(self, path: Path, error: OSError) -> None:
+    def __init__(self, path: Path, error: OSError, room: str = "") -> None:
+        """:param room: how much was needed and how much there is, in words; empty: not known."""
         super().__init__(error.errno, error.strerror or str(error), str(path))
         self.path = path
+        self.room = room
 
     def __str__(self) -> str:
-        return f"Could not write {self.filename}: {self.strerror}."
+        room = f" ({self.room})" if self.room else ""
+        return f"Could not write {self.filename}: {self.strerror}{room}."
 
 
 class JournalBusy(JournalError):
@@ -65,6 +70,22 @@ class JournalBusy(JournalError):
     def __init__(self, path: Path, waited_s: float) -> None:
         super().__init__(path, OSError(11, f"another writer has held it for {waited_s:.0f} s"))
         self.waited_s = waited_s
+
+
+class FolderGone(JournalError):
+    """A folder that held everything is not there any more, or another one is in its place.
+
+    Never a ``FileNotFoundError``: what was there and is gone is not what never was.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, OSError(errno.ENOENT, "it is not there any more"))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.filename} is not there any more: it was renamed, unmounted or pulled out. "
+            "Nothing was made in its place."
+        )
 
 
 class NotAWorkspace(SmartWriterError, LookupError):

@@ -39,6 +39,7 @@ from typing import Any, BinaryIO, Literal
 import portalocker
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
+import smartwriter.roots as roots
 from smartwriter.damage import Damage, Entry, salvage
 from smartwriter.errors import JournalBusy, JournalError
 
@@ -134,8 +135,13 @@ def read(path: Path) -> Contents:
     """Read a whole journal. Damage is reported, never raised.
 
     :raises FileNotFoundError: when there is no such journal; other ``OSError`` as they come.
+    :raises FolderGone: when there is no journal because the folder that held it is gone.
     """
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        roots.check(path)
+        raise
     lines = data.split(b"\n")
     entries: list[Entry] = []
     damage: list[Damage] = []
@@ -199,7 +205,11 @@ def stream_lines(source: Path | BinaryIO, start: int = 0) -> Iterator[tuple[int,
 
 def _opened(source: Path | BinaryIO) -> contextlib.AbstractContextManager[BinaryIO]:
     if isinstance(source, Path):
-        return open(source, "rb", buffering=0)
+        try:
+            return open(source, "rb", buffering=0)
+        except FileNotFoundError:
+            roots.check(source)
+            raise
     return contextlib.nullcontext(source)
 
 
@@ -323,8 +333,10 @@ class Journal:
         while True:
             try:
                 fd, created = _open(self.path, sync=self._sync)
+            except JournalError:
+                raise
             except OSError as error:
-                raise JournalError(self.path, error) from error
+                raise refused(self.path, error) from error
             try:
                 self._wait_for_lock(fd, deadline)
                 # It may have been moved to the trash while we waited.
@@ -391,6 +403,7 @@ class Transaction:
     def write(self, batch: list[_Line]) -> None:
         """As :meth:`append`, for lines that were made already."""
         journal = self._journal
+        payload = b""
         try:
             self._finish_rollback()
             new = self._without_known(batch) if journal._unique else batch
@@ -407,7 +420,7 @@ class Transaction:
                 journal._folder_synced = self._file
         except OSError as error:
             self._roll_back()
-            raise JournalError(journal.path, error) from error
+            raise refused(journal.path, error, len(payload)) from error
         except BaseException:
             self._roll_back()
             raise
@@ -516,6 +529,7 @@ def _blocks_of_lines(fd: int, start: int) -> Iterator[tuple[bytes, int]]:
 
 def _open(path: Path, *, sync: bool) -> tuple[int, bool]:
     flags = os.O_RDWR | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    roots.check(path)
     for _ in range(100):  # bounded: another process may keep deleting what we create
         try:
             return os.open(path, flags), False
@@ -559,9 +573,13 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folder(folder: Path, *, sync: bool = True) -> None:
-    """Create a folder and its parents, durably. It may exist."""
+    """Create a folder and its parents, durably. It may exist.
+
+    :raises FolderGone: for one that is in a folder that was there and is gone.
+    """
     if folder.is_dir():
         return
+    roots.check(folder)
     make_folder(folder.parent, sync=sync)
     with contextlib.suppress(FileExistsError):
         folder.mkdir()
@@ -638,9 +656,10 @@ def rewrite(path: Path, change: Callable[[list[Entry]], list[Entry]]) -> Path:
 def write_document(path: Path, text: str | bytes) -> None:
     """Replace a document as a whole: a crash leaves the old text or the new one.
 
-    :raises OSError: when it cannot be written; the old text stands.
+    :raises OSError: when it cannot be written; the old text stands. It names the document.
     """
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    roots.check(path)
     make_folder(path.parent)
     temporary = path.with_name(f".{path.name[:40]}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
@@ -651,11 +670,28 @@ def write_document(path: Path, text: str | bytes) -> None:
         finally:
             os.close(fd)
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in _DISK_REFUSES:
+            raise refused(path, error, len(data)) from error
         raise
     sync_folder(path.parent)
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_DISK_REFUSES = (*_FULL, errno.EFBIG, errno.EIO, errno.EROFS)
+
+
+def refused(path: Path, error: OSError, needed_bytes: int = 0) -> JournalError:
+    """What the system said when a file could not be written, with the file; of a full disk, how full."""
+    room = ""
+    if error.errno in _FULL:
+        with contextlib.suppress(OSError):
+            folder = next(folder for folder in path.parents if folder.is_dir())
+            needed = f"{needed_bytes:,} bytes needed, " if needed_bytes else ""
+            room = f"{needed}{shutil.disk_usage(folder).free:,} free in {folder}"
+    return JournalError(path, error, room)
 
 
 _TEMPORARY = re.compile(r"\..{1,40}\.(?P<process>[0-9]+)-[0-9a-f]{8}\.tmp", re.DOTALL)

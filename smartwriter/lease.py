@@ -7,6 +7,7 @@ that a sync tool brought, blocks nobody.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -53,13 +54,15 @@ class Lease:
             os.close(fd)
             raise DraftBusy(self._address, holder) from None
         me = {"pid": os.getpid(), "host": socket.gethostname(), "since": now().isoformat()}
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, json.dumps(me).encode(), 0)
+        with contextlib.suppress(OSError):  # on a full disk the lock holds all the same, without a name
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, json.dumps(me).encode(), 0)
         self._fd = fd
 
     def release(self) -> None:
         if self._fd is not None:
-            os.ftruncate(self._fd, 0)  # who leaves in order leaves no name
+            with contextlib.suppress(OSError):  # the disk may be gone
+                os.ftruncate(self._fd, 0)  # who leaves in order leaves no name
             os.close(self._fd)
             self._fd = None
 

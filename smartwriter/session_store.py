@@ -19,17 +19,17 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
-
-import anyio.to_thread
+from typing import TYPE_CHECKING, cast
 
 import smartwriter.journal as journal
+import smartwriter.roots as roots
 from smartwriter.damage import Damage, Entry
 from smartwriter.names import original, project_name, session_name
-from smartwriter.summaries import Summaries, transcripts
+from smartwriter.summaries import Summaries, Transcript, transcripts
+from smartwriter.threads import to_the_end
 
 if TYPE_CHECKING:
     from claude_agent_sdk.types import (
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
         SessionSummaryEntry,
     )
 
-T = TypeVar("T")
 _OPEN_JOURNALS = 256  # whose uuids are remembered
 _STREAM_ENTRIES = 256  # handed over at a time
 
@@ -59,14 +58,15 @@ class FileSessionStore:
         lock_timeout_s: float = journal.LOCK_TIMEOUT_S,
     ) -> None:
         """
-        :param root: the folder that holds everything; made when the first entry comes.
+        :param root: the folder that holds everything; made when the first entry comes. Once it was
+            there it is not made again: what was renamed or unmounted is an error that says so.
         :param durability: ``"sync"``: what ``append`` acknowledged survives a power cut.
             ``"os"``: it survives the death of the process, but a power cut may take the last
             seconds of it; two to three times as fast.
         :param lock_timeout_s: how long an append waits for another writer of the same session
             before it raises ``JournalBusy``. Keep it well under the SDK's 60 s.
         """
-        self.root = Path(root)
+        self.root = Path(root).absolute()
         self._durability = durability
         self._lock_timeout_s = lock_timeout_s
         self._journals: OrderedDict[Path, journal.Journal] = OrderedDict()
@@ -97,12 +97,14 @@ class FileSessionStore:
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
         """Store entries at the end, all or none, exactly once by ``uuid``.
 
+        When it is cancelled, in whatever way, it raises once they are stored or never will be.
+
         :raises JournalError: they are not stored, and the call may be repeated. Never a
             ``TimeoutError``, which the SDK would not try again.
         :raises UnsafeName: see :meth:`path`.
         """
         if entries:
-            await _in_thread(self.append_now, key, entries)
+            await to_the_end(self.append_now, key, entries)
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         """Every whole entry, in order; None for a key that was never written.
@@ -111,37 +113,37 @@ class FileSessionStore:
 
         :raises OSError: when the file is there but cannot be read.
         """
-        return await _in_thread(self._load, self.path(key))
+        return await to_the_end(self._load, self.path(key))
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
-        found = await _in_thread(transcripts, self._project(project_key))
+        found = await to_the_end(self._transcripts, project_key)
         return [{"session_id": item.session_id, "mtime": item.mtime_ms} for item in found]
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
-        return await _in_thread(self._summaries(project_key).current)
+        return await to_the_end(self._current_summaries, project_key)
 
     async def delete(self, key: SessionKey) -> None:
         """Move a session, or one of its subpaths, to the trash."""
-        await _in_thread(self._delete, key)
+        await to_the_end(self._delete, key)
 
     async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
-        return await _in_thread(self._list_subkeys, self.path(key).with_suffix(""))
+        return await to_the_end(self._list_subkeys, self.path(key).with_suffix(""))
 
     # Beyond it -------------------------------------------------------------------------------
 
     async def entries(self, key: SessionKey) -> AsyncGenerator[SessionStoreEntry, None]:
         """As :meth:`load`, one entry after the other, in the memory of a few."""
         path = self.path(key)
-        if not await _in_thread(path.exists):
+        if not await to_the_end(self._has, path):
             return
         stream = _unique(entry for _, entry in journal.stream(path))
-        while batch := await _in_thread(lambda: list(islice(stream, _STREAM_ENTRIES))):
+        while batch := await to_the_end(lambda: list(islice(stream, _STREAM_ENTRIES))):
             for entry in batch:
                 yield cast("SessionStoreEntry", entry)
 
     async def damage(self, key: SessionKey) -> list[Damage]:
         """The stretches of a transcript that hold no whole entry."""
-        return (await _in_thread(journal.read, self.path(key))).damage
+        return (await to_the_end(journal.read, self.path(key))).damage
 
     async def projects(self) -> list[str]:
         """The project keys that have sessions, sorted.
@@ -149,12 +151,13 @@ class FileSessionStore:
         A key that was too long for a folder's name comes in its short form, which every method
         takes in its place.
         """
-        return await _in_thread(self._projects)
+        return await to_the_end(self._projects)
 
     def append_now(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
         """As :meth:`append`, blocking."""
         if entries:
             self._journal(self.path(key)).append(entries)
+            roots.check_or_hold(self.root)
 
     # Blocking --------------------------------------------------------------------------------
 
@@ -176,7 +179,20 @@ class FileSessionStore:
                 self._journals.popitem(last=False)
         return found
 
+    def _transcripts(self, project_key: str) -> list[Transcript]:
+        roots.check_or_hold(self.root)
+        return transcripts(self._project(project_key))
+
+    def _current_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
+        roots.check_or_hold(self.root)
+        return self._summaries(project_key).current()
+
+    def _has(self, path: Path) -> bool:
+        roots.check_or_hold(self.root)
+        return path.exists()
+
     def _load(self, path: Path) -> list[SessionStoreEntry] | None:
+        roots.check_or_hold(self.root)
         try:
             contents = journal.read(path)
         except FileNotFoundError:
@@ -184,6 +200,7 @@ class FileSessionStore:
         return cast("list[SessionStoreEntry]", list(_unique(iter(contents.entries))))
 
     def _delete(self, key: SessionKey) -> None:
+        roots.check_or_hold(self.root)
         path = self.path(key)
         main = not key.get("subpath")
         trash = self._trash(key)
@@ -201,6 +218,7 @@ class FileSessionStore:
         return self.root / "trash" / project / f"{session}.{when}-{time.time_ns() % 10**9:09d}"
 
     def _list_subkeys(self, folder: Path) -> list[str]:
+        roots.check_or_hold(self.root)
         if not folder.is_dir():
             return []
         return [
@@ -210,6 +228,7 @@ class FileSessionStore:
         ]
 
     def _projects(self) -> list[str]:
+        roots.check_or_hold(self.root)
         folder = self.root / "sessions"
         if not folder.is_dir():
             return []
@@ -257,8 +276,3 @@ def _unique(entries: Iterator[Entry]) -> Iterator[Entry]:
                 continue
             seen.add(mark)
         yield entry
-
-
-async def _in_thread(function: Callable[..., T], *args: Any) -> T:
-    # Not abandoned when cancelled: an append that outlived its caller would land late.
-    return await anyio.to_thread.run_sync(function, *args)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import smartwriter.config as config
 import smartwriter.journal as journal
+import smartwriter.roots as roots
 from smartwriter.drafts import DraftText, HandEdit
 from smartwriter.errors import AlreadyExists, CollectionNotFound, Invalid, NotAWorkspace, SessionMissing
 from smartwriter.lease import Lease
@@ -39,6 +40,8 @@ class Workspace:
         self.hidden = self.root / _HIDDEN
         if not self.hidden.is_dir():
             raise NotAWorkspace(root)
+        for folder in (self.root, self.hidden):  # gone in a turn, they are not made anew at the old place
+            roots.hold(folder)
         self.store = FileSessionStore(self.hidden)
         self.tasks = TaskManager(self.hidden)
         self.spool = Spool(self.hidden / "spool", self.hidden / "trash" / "spool")

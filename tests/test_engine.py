@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from commands import command, environment
 from test_main_job import take_turn, take_turns
 
 from smartwriter.agent.claude import ClaudeAgent
@@ -22,6 +26,8 @@ from smartwriter.spool import Spool
 from smartwriter.tasks import Finished, Task, Turn, TurnState
 from smartwriter.what_if import adopt_memory, what_if
 from smartwriter.workspace import Workspace
+
+SILENCE_S = 2.5
 
 
 @pytest.fixture
@@ -362,6 +368,33 @@ def test_what_is_only_in_memory_is_stored_later(
     run(go)
     assert take_turn(workspace, claude, task.id, "Third.").state is TurnState.finished
     assert "First." in model.requests[-1].said and "Second." in model.requests[-1].said
+
+
+def test_a_host_that_slept_hears_what_came_meanwhile(
+    workspace: Workspace, model: OfflineModel, task: Task
+) -> None:
+    """Stopped (ctrl-Z, a closed lid) for longer than the CLI may be silent, the host looks at what is
+    waiting before it says that the CLI was silent."""
+    gate = threading.Event()
+    model.script = lambda request: [Text("The first half"), Wait(gate), Text(" and the rest.")]
+    (workspace.hidden / "config.toml").write_text(f"silence_s = {SILENCE_S}\n")
+    live = workspace.live_path(task, "main")
+    host = subprocess.Popen(
+        command(workspace.root, "write", task.id, "Go.", "--offline"),
+        env=environment(model),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    while not (live.exists() and b"The first half" in live.read_bytes()):
+        assert host.poll() is None
+        time.sleep(0.02)
+    host.send_signal(signal.SIGSTOP)
+    gate.set()
+    time.sleep(SILENCE_S + 0.5)  # the very thing that is shown
+    host.send_signal(signal.SIGCONT)
+    said, errors = host.communicate(timeout=30)
+    assert host.returncode == 0, errors.decode()
+    assert said.decode().strip() == "The first half and the rest."
 
 
 def test_usage_of_each_turn_is_its_own(

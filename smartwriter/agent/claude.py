@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -59,6 +59,7 @@ COMPACT = "/compact"
 """The one prompt that is a command to the CLI: to go on from a summary of the conversation."""
 _MOST_RESULT_CHARACTERS = 500_000  # of a tool's answer; the CLI allows no more
 RESULT_GRACE_S = 20.0  # for the result, once the answer has ended
+_SILENCES = 4  # parts of the time that the CLI may be silent
 
 
 class AgentError(Exception):
@@ -171,7 +172,10 @@ class ClaudeAgent:
         """A live CLI process for one session. :raises AgentError: when it does not start."""
         stderr: deque[str] = deque(maxlen=_STDERR_LINES)
         # In a file, not in an argument: those end at 128 KiB, and anybody may read them.
-        await run_sync(write_document, settings.prompt_file, settings.system_prompt)
+        try:
+            await run_sync(write_document, settings.prompt_file, settings.system_prompt)
+        except OSError as error:
+            raise AgentError(str(error)) from error
         try:
             client = ClaudeSDKClient(self._options(settings, stderr))
             try:
@@ -183,7 +187,8 @@ class ClaudeAgent:
             finally:
                 await client.disconnect()
         finally:
-            await run_sync(settings.prompt_file.unlink, True)
+            with suppress(OSError):  # its disk may be gone
+                await run_sync(settings.prompt_file.unlink, True)
 
     async def ask(self, prompt: str, cwd: Path, timeout_s: float = 120.0) -> str:
         """The answer to one question, in a session of its own that nothing keeps.
@@ -265,6 +270,7 @@ class Conversation:
         self._stderr = stderr
         self._interrupted = False
         self._cost_usd = 0.0  # of the turns so far: the SDK reports the sum
+        self._messages: AsyncIterator[Message]
 
     async def turn(
         self, prompt: str, uuid: str, hear: Callable[[Happening], None], silence_s: float
@@ -280,8 +286,8 @@ class Conversation:
         self._interrupted = False
         try:
             await self._client.query(_one(_verbatim(prompt, uuid)))
-            messages = self._client.receive_messages()
-            while not isinstance(message := await self._next(messages, listener, silence_s), ResultMessage):
+            self._messages = self._client.receive_messages()
+            while not isinstance(message := await self._next(listener, silence_s), ResultMessage):
                 if message is None:
                     return Ended("", Usage(), listener.model, alive=False)
                 listener.take(message)
@@ -305,17 +311,19 @@ class Conversation:
         except (ClaudeSDKError, RuntimeError, OSError) as error:
             raise _agent_error(error, self._stderr) from error
 
-    async def _next(
-        self, messages: AsyncIterator[Message], listener: _Listener, silence_s: float
-    ) -> Message | None:
+    async def _next(self, listener: _Listener, silence_s: float) -> Message | None:
         """The next message; None when the answer has ended but no result comes."""
         near_end = listener.answered or self._interrupted
         wait_s = min(RESULT_GRACE_S, silence_s) if near_end else silence_s
-        with move_on_after(wait_s):
-            try:
-                return await anext(messages)
-            except StopAsyncIteration:
-                raise AgentError("The CLI ended without a result. " + " ".join(self._stderr)) from None
+        # In parts, each counted for no more than it was to last: while this process slept (ctrl-Z, a closed
+        # lid), it is not the CLI that was silent. What came meanwhile is heard in the next part.
+        for _ in range(_SILENCES):
+            with move_on_after(wait_s / _SILENCES):
+                try:
+                    return await anext(self._messages)
+                except StopAsyncIteration:
+                    raise AgentError("The CLI ended without a result. " + " ".join(self._stderr)) from None
+            self._messages = self._client.receive_messages()  # cancelled, the one before has ended
         if listener.answered:
             return None
         raise AgentError(f"The CLI has said nothing for {wait_s:.0f} s. " + " ".join(self._stderr))
