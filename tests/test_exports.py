@@ -32,10 +32,10 @@ def test_layers_import_only_downwards() -> None:
     layers = [
         {"errors", "tasks", "events", "names", "damage", "words", "passages", "comparison", "provenance"}
         | {"front_matter", "tokens", "sections", "index"}
-        | {"conflicts", "lines"},
+        | {"conflicts", "lines", "harmless"},
         {"journal", "summaries", "session_store", "memory", "task_manager", "drafts", "lease"}
         | {"transcript", "workspace", "live", "spool", "config", "texts", "timeline"}
-        | {"memory_versions", "whole_file", "proposals", "document", "records"},
+        | {"memory_versions", "whole_file", "proposals", "document", "records", "roots", "threads"},
         {"agent", "engine", "writer", "pool", "broadcast", "fork", "doctor", "recovery"}
         | {"history", "export", "finishing", "reliance", "staleness", "what_if", "renaming", "briefing"},
         {"cli", "__main__"},

@@ -549,7 +549,8 @@ async def test_a_trash_on_another_disk(store: FileSessionStore, other_disk: Path
     (store.root / "trash").symlink_to(other_disk)
     await store.delete(KEY)
     assert await store.load(KEY) is None and await store.list_subkeys(KEY) == []
-    assert {path.name for path in other_disk.rglob("*.jsonl")} == {f"{SESSION}.jsonl", "agent-1.jsonl"}
+    found = {path.name async for path in anyio.Path(other_disk).rglob("*.jsonl")}
+    assert found == {f"{SESSION}.jsonl", "agent-1.jsonl"}
 
 
 async def test_a_deleted_id_can_be_used_anew(store: FileSessionStore) -> None:
