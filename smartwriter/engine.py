@@ -12,6 +12,7 @@ its CLI process from connect to disconnect, in one task. Nobody who listens can 
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -96,7 +97,7 @@ class Engine:
     def withdraw(self, task: Task, draft: Draft, sent: SentPrompt) -> bool:
         """Take back a prompt that still waits; False when its turn has started."""
         actor = self._actors.get((task.id, draft.name))
-        if actor is None or sent not in actor.queue or sent is actor.current:
+        if actor is None or sent not in actor.queue:
             return False
         actor.queue.remove(sent)
         self.publish(Withdrawn(task=task.id, draft=draft.name, prompt=sent.prompt))
@@ -108,15 +109,17 @@ class Engine:
         actor = self._actors.get((task.id, draft.name))
         if actor is None or actor.current is None or actor.writer is None:
             return False
-        await actor.writer.stop()
+        with contextlib.suppress(AgentError):  # its process is gone: so ends the turn, as stopped
+            await actor.writer.stop()
         return True
 
     async def stop_all(self) -> None:
         """Stop every turn and take back what waits."""
-        for actor in list(self._actors.values()):
-            for sent in [*actor.queue]:
-                self.withdraw(actor.task, actor.draft, sent)
-            await self.stop(actor.task, actor.draft)
+        async with anyio.create_task_group() as group:  # none waits for another's process
+            for actor in list(self._actors.values()):
+                for sent in [*actor.queue]:
+                    self.withdraw(actor.task, actor.draft, sent)
+                group.start_soon(self.stop, actor.task, actor.draft)
 
     # Events ----------------------------------------------------------------------------------
 
@@ -227,14 +230,19 @@ class _Actor:
     async def _take_turns(self) -> None:
         assert self.writer is not None
         while self.queue:
-            self.current = self.queue[0]
+            await run_sync(_asked_to_stop, self._engine.workspace, [self])  # not this one
+            if not self.queue:  # withdrawn meanwhile
+                return
+            sent = self.current = self.queue.popleft()
             try:
-                await run_sync(_asked_to_stop, self._engine.workspace, [self])  # not this one
-                turn = await self.writer.take_turn(self.current.prompt)
+                turn = await self.writer.take_turn(sent.prompt)
                 await self._broadcast.flush()
+            except (SmartWriterError, AgentError, OSError):
+                self.queue.appendleft(sent)
+                raise
             finally:
                 self.current = None
-            self.queue.popleft().settle(turn)
+            sent.settle(turn)
 
     async def _rest(self, place: Place) -> None:
         """Wait for a prompt, as long as nothing speaks for closing the process."""

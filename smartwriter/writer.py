@@ -117,9 +117,10 @@ class DraftWriter:
         :raises SmartWriterError, OSError: it could not start; nothing was recorded. So it is for a draft
             that another process finished or dropped meanwhile.
         """
+        self._stopping = False
         await self._settle()
         start = await run_sync(self._start, prompt)
-        self._number, self._heard, self._stopping = start.turn.number, "", False
+        self._number, self._heard = start.turn.number, ""
         self._tell(TurnStarted, turn=self._number, prompt=prompt)
         turn = await self._recorded(await self._take(start))
         self._tell(UsageCounted, turn=turn.number, usage=turn.usage)

@@ -6,8 +6,6 @@ Each test is named after the case and cites its report.
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import threading
 from pathlib import Path
@@ -22,6 +20,7 @@ from transcripts import entry
 
 from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, Wait
+from smartwriter.cli.interrupts import kill_tree
 from smartwriter.config import Config
 from smartwriter.engine import Engine
 from smartwriter.events import TextDelta, parse
@@ -210,7 +209,7 @@ def test_case_089_closing_early(workspace: Workspace, task: Task) -> None:
             assert process.stdout is not None
             while parse(process.stdout.readline()).kind != "text_delta":
                 pass
-            os.killpg(process.pid, signal.SIGKILL)
+            kill_tree(process.pid)
         model.script = lambda request: [Text("Fine.")]
         done = smartwriter(workspace.root, "write", task.id, "Go on.", model=model)
     assert "was cut off when the program died; 15 characters" in done.stderr.decode()

@@ -24,6 +24,7 @@ from smartwriter.agent.offline import (
     ToolUse,
     Wait,
 )
+from smartwriter.cli.interrupts import kill_tree
 from smartwriter.config import Config
 from smartwriter.engine import Engine
 from smartwriter.errors import DraftBusy, SessionMissing
@@ -129,7 +130,7 @@ def _kill_mid_sentence(workspace: Path, model: OfflineModel, jobs: dict[str, str
                 typing.add(event.task)
             if typing == set(jobs):
                 break
-        os.killpg(process.pid, signal.SIGKILL)
+        kill_tree(process.pid)
     assert process.returncode == -signal.SIGKILL
 
 

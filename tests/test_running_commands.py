@@ -125,7 +125,7 @@ def test_ctrl_c_stops_in_order(workspace: Workspace, task: Task) -> None:
                 pass
             process.send_signal(signal.SIGINT)
             rest = [parse(line).kind for line in process.stdout]
-        assert process.returncode == 1 and rest[-1] == "stopped"
+        assert process.returncode == 130 and rest[-1] == "stopped"
     (turn,) = workspace.tasks.turns(task, "main")
     assert turn.state is TurnState.stopped and turn.partial == "The first half"
 

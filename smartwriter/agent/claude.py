@@ -41,6 +41,7 @@ from claude_agent_sdk import (
     get_session_messages_from_store,
 )
 
+from smartwriter.agent.spawning import own_session
 from smartwriter.agent.tools import Tool
 from smartwriter.errors import SmartWriterError
 from smartwriter.journal import collector_paused, write_document
@@ -179,7 +180,8 @@ class ClaudeAgent:
         try:
             client = ClaudeSDKClient(self._options(settings, stderr))
             try:
-                await client.connect()
+                with own_session():
+                    await client.connect()
             except (ClaudeSDKError, RuntimeError, OSError) as error:
                 raise _agent_error(error, stderr) from error
             try:
@@ -215,7 +217,8 @@ class ClaudeAgent:
         client = ClaudeSDKClient(options)
         try:
             with fail_after(timeout_s):
-                await client.connect()
+                with own_session():
+                    await client.connect()
                 await client.query(_one(_verbatim(prompt, str(uuid4()))))
                 async for message in client.receive_response():
                     if isinstance(message, AssistantMessage):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from smartwriter.cli.console import TerminalConsole
+from smartwriter.cli.interrupts import kill_tree
 from smartwriter.cli.library import samples
 from smartwriter.cli.progress import Progress
 from smartwriter.cli.running import OFFLINE_URL
@@ -116,7 +116,7 @@ class _Story:
             self._arguments("run", "--json", *([] if self._live else ["--offline"]), *jobs),
             stdout=subprocess.PIPE,
             env=self._environment,
-            start_new_session=True,  # so that the CLI processes under it are killed with it
+            start_new_session=True,  # ctrl-C is the demo's alone, which ends it
         ) as process:
             assert process.stdout is not None
             try:
@@ -125,11 +125,11 @@ class _Story:
                         event = parse(line)
                         progress.show(event)
                         if stop_when is not None and stop_when(event):
-                            os.killpg(process.pid, signal.SIGKILL)
+                            kill_tree(process.pid)
                             self._console.print(f"kill -9 {process.pid}", style="bold red")
                             return
             except BaseException:
-                os.killpg(process.pid, signal.SIGKILL)
+                kill_tree(process.pid)
                 raise
         if process.returncode:
             raise click.ClickException("The demo stopped: the turn above says why.")

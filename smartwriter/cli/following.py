@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 
 import anyio
 import click
+from anyio.abc import TaskGroup
 
 from smartwriter.broadcast import follow
 from smartwriter.cli.app import as_json, in_workspace, print_json, print_json_line
+from smartwriter.cli.interrupts import first_signal
+from smartwriter.cli.outlet import is_read
 from smartwriter.cli.progress import Progress
 from smartwriter.events import Event
 from smartwriter.journal import write_document
 from smartwriter.live import LiveJournal
 from smartwriter.tasks import Draft, Task, TurnState
 from smartwriter.workspace import Workspace
+
+_UNREAD_POLL_S = 0.5
 
 
 @click.command()
@@ -90,9 +94,16 @@ async def _watch(workspace: Workspace, watched: list[tuple[Task, Draft]], after:
         async with anyio.create_task_group() as group:
             for task, draft in watched:
                 group.start_soon(watch_one, task, draft)
-            with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-                await anext(aiter(signals))
+            group.start_soon(_until_unread, group)
+            await first_signal()
             group.cancel_scope.cancel()
+
+
+async def _until_unread(group: TaskGroup) -> None:
+    """Who watches for nobody ends: ``watch | head``."""
+    while is_read():  # noqa: ASYNC110 - no reader tells that it leaves
+        await anyio.sleep(_UNREAD_POLL_S)
+    group.cancel_scope.cancel()
 
 
 def _show(event: Event, progress: Progress | None) -> None:

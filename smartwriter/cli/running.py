@@ -9,14 +9,16 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterable, Callable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
 import click
 
 from smartwriter.cli.app import print_json_line
+from smartwriter.cli.interrupts import Interrupts, Stopped, interrupts
+from smartwriter.cli.outlet import never_touch_turns
 from smartwriter.cli.terminal import bell, secho
 from smartwriter.errors import Invalid, SmartWriterError
 from smartwriter.tasks import UNFILED, Draft, Task, Turn, TurnState
@@ -52,12 +54,12 @@ def write(
     warn_of_memory(workspace, [task])
     with agent(offline) as claude:
         tell_recovered(workspace, claude)
-        turn = anyio.run(_write, workspace, claude, config, task, draft, prompt, show_turn is None)
+        turn, signal_ = anyio.run(_write, workspace, claude, config, task, draft, prompt, show_turn is None)
     if show_turn is not None:
         show_turn(turn.model_dump(mode="json"))
     _say_if_not_saved(workspace)
     if turn.state is TurnState.stopped:
-        raise click.ClickException("Stopped; what had been written is kept.")
+        _end_stopped(signal_)
     if turn.state is not TurnState.finished:
         raise click.ClickException(turn.detail)
 
@@ -78,8 +80,10 @@ def run_jobs(
         notifier = Notifier(
             config.notify if notify is None else notify, {task.id: task.title for task, _, _ in started}
         )
-        turns = anyio.run(_run, workspace, claude, started, config, notifier, json_)
+        turns, signal_ = anyio.run(_run, workspace, claude, started, config, notifier, json_)
     _say_if_not_saved(workspace)
+    if signal_ is not None:
+        _end_stopped(signal_)
     failed = [turn for turn in turns if not isinstance(turn, Turn) or turn.state is not TurnState.finished]
     if failed:
         raise click.ClickException(f"{len(failed)} of {len(turns)} did not finish.")
@@ -112,6 +116,15 @@ def _say_if_not_saved(workspace: Workspace) -> None:
             f"{waiting} parts of a conversation could not be stored in their place and wait in the spool; "
             "make room on the disk, and the next write stores them."
         )
+
+
+def _end_stopped(number: signal.Signals | None) -> NoReturn:
+    """To stop is no error, but not the end that was wanted either.
+
+    :param number: by what; None: on request of another process.
+    """
+    secho("Stopped; what had been written is kept.", err=True)
+    raise SystemExit(1) if number is None else Stopped(number)
 
 
 @contextlib.contextmanager
@@ -151,19 +164,20 @@ async def _run(
     config: Config,
     notifier: Notifier,
     json_: bool,
-) -> list[Turn | Exception]:
+) -> tuple[list[Turn | Exception], signal.Signals | None]:
     from smartwriter.cli.progress import Progress
     from smartwriter.engine import Engine
 
-    async with Engine(workspace, claude, config) as engine, engine.events() as events:
+    engine = Engine(workspace, claude, config)
+    async with _running(engine) as (signals, events):
         sent = await _send_all(engine, started)
         with contextlib.ExitStack() as stack:
             if json_:
                 show: Callable[[Event], None] = _print_json_event
             else:
                 show = stack.enter_context(Progress({task.id: task.title for task, _, _ in started})).show
-            await _until_ended(engine, events, _both(show, notifier.hear), len(sent))
-    return [await _outcome(prompt) for prompt in sent]
+            await _until_ended(events, _both(show, notifier.hear), len(sent))
+    return [await _outcome(prompt) for prompt in sent], signals.heard
 
 
 async def _send_all(engine: Engine, started: list[tuple[Task, Draft, str]]) -> list[SentPrompt]:
@@ -194,38 +208,21 @@ def _print_json_event(event: Event) -> None:
 _ENDINGS = frozenset({"finished", "failed", "stopped", "withdrawn"})
 
 
-async def _until_ended(
-    engine: Engine, events: AsyncIterable[Event], show: Callable[[Event], None], prompts: int
-) -> None:
-    async with anyio.create_task_group() as group:
-        group.start_soon(_stop_on_signal, engine)
-        async for event in events:
-            show(event)
-            prompts -= event.kind in _ENDINGS
-            if not prompts:
-                break
-        group.cancel_scope.cancel()
+async def _until_ended(events: AsyncIterable[Event], show: Callable[[Event], None], prompts: int) -> None:
+    async for event in events:
+        show(event)
+        prompts -= event.kind in _ENDINGS
+        if not prompts:
+            return
 
 
-async def _stop_on_signal(engine: Engine) -> None:
-    """Ctrl-C stops every turn in order; once more, it kills."""
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        stopping = False
-        async for number in signals:
-            if stopping:
-                kill_children()
-                os._exit(128 + number)
-            stopping = True
-            secho("\nStopping; once more to kill.", err=True, fg="yellow")
-            await engine.stop_all()
-
-
-def kill_children() -> None:
-    import psutil
-
-    for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.Error):
-            process.kill()
+@contextlib.asynccontextmanager
+async def _running(engine: Engine) -> AsyncIterator[tuple[Interrupts, AsyncIterable[Event]]]:
+    """The engine, its events, and signals heeded until the last process of it is closed."""
+    never_touch_turns()
+    async with interrupts() as signals, engine, engine.events() as events:
+        signals.stop_by(engine.stop_all)
+        yield signals, events
 
 
 class Notifier:
@@ -267,13 +264,14 @@ async def _write(
     draft: Draft,
     prompt: str,
     typed: bool,
-) -> Turn:
+) -> tuple[Turn, signal.Signals | None]:
     from smartwriter.engine import Engine
 
-    async with Engine(workspace, claude, config) as engine, engine.events() as events:
+    engine = Engine(workspace, claude, config)
+    async with _running(engine) as (signals, events):
         sent = engine.send(task, draft, prompt)
-        await _until_ended(engine, events, _Typist().show if typed else lambda event: None, 1)
-    return await sent.outcome()
+        await _until_ended(events, _Typist().show if typed else lambda event: None, 1)
+    return await sent.outcome(), signals.heard
 
 
 class _Typist:

@@ -20,6 +20,7 @@ from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
 from smartwriter.agent.offline import Reply, Request, Step, Text, Wait
+from smartwriter.cli.interrupts import kill_tree
 from smartwriter.events import Event, TextDelta
 from smartwriter.live import LiveReader
 from smartwriter.tasks import Task, TurnState
@@ -104,7 +105,7 @@ def _cycle(
         clis = psutil.Process(process.pid).children(recursive=True)
         killed_at = time.monotonic()
         if whole_group:
-            os.killpg(process.pid, signal.SIGKILL)
+            kill_tree(process.pid)
         else:
             os.kill(process.pid, signal.SIGKILL)
     sent = typist.sent_until(killed_at - _LOST_S)

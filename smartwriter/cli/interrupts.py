@@ -1,0 +1,109 @@
+"""How the engine in the foreground is stopped: ctrl-C, SIGTERM, a terminal that is closed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from smartwriter.cli.terminal import secho
+
+_TWICE_S = 0.5  # `timeout`, shells and wrappers hand on one signal twice; a person takes longer
+
+
+class Stopped(SystemExit):
+    """The command was stopped by a signal: no error, but the shell's exit code for it."""
+
+    def __init__(self, signal_number: int) -> None:
+        super().__init__(128 + signal_number)
+
+
+class Interrupts:
+    """What signals ask for. The first stops, in order; ctrl-C or SIGTERM once more kills."""
+
+    def __init__(self) -> None:
+        self.heard: signal.Signals | None = None
+        """The first."""
+        self._stop: Callable[[], Coroutine[Any, Any, None]] | None = None
+
+    def stop_by(self, stop: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """From here on there is something to stop. :raises Stopped: when that was asked for already."""
+        self._stop = stop
+        self.check()
+
+    def check(self) -> None:
+        """:raises Stopped: when it was."""
+        if self.heard is not None:
+            raise Stopped(self.heard)
+
+    async def listen(self, group: TaskGroup, started: anyio.Event) -> None:
+        last_s = 0.0
+        with anyio.open_signal_receiver(*_heeded()) as signals:
+            started.set()
+            async for number in signals:
+                now_s = anyio.current_time()
+                if self.heard is None:
+                    self.heard, last_s = number, now_s
+                    _say_stopping(number)
+                    if self._stop is not None:
+                        group.start_soon(self._stop)  # it may take a while, and be cut short
+                elif number != _HANGUP and now_s - last_s > _TWICE_S:
+                    kill_at_once(number)
+
+
+@contextlib.asynccontextmanager
+async def interrupts() -> AsyncIterator[Interrupts]:
+    """Heed signals from here to the end."""
+    found, started = Interrupts(), anyio.Event()
+    async with anyio.create_task_group() as group:
+        group.start_soon(found.listen, group, started)
+        await started.wait()
+        try:
+            yield found
+        finally:
+            group.cancel_scope.cancel()
+
+
+_HANGUP: signal.Signals | None = getattr(signal, "SIGHUP", None)
+
+
+def _heeded() -> list[signal.Signals]:
+    """Those that ask to stop, but for what the caller has switched off (``nohup``, ``&`` in a script)."""
+    asking = [signal.SIGINT, signal.SIGTERM, *([_HANGUP] if _HANGUP else [])]
+    return [number for number in asking if signal.getsignal(number) is not signal.SIG_IGN]
+
+
+async def first_signal() -> signal.Signals:
+    """Wait for the first signal that asks to stop."""
+    with anyio.open_signal_receiver(*_heeded()) as signals:
+        return await anext(aiter(signals))
+
+
+def _say_stopping(number: signal.Signals) -> None:
+    if number != _HANGUP:
+        secho("\nStopping; once more to kill.", err=True, fg="yellow")
+
+
+def kill_at_once(number: int) -> None:
+    """End now, and the CLI processes with it."""
+    kill_tree(os.getpid(), itself=False)
+    if sys.stdout.isatty():  # a live display hides it
+        os.write(1, b"\x1b[?25h\n")
+    os._exit(128 + number)
+
+
+def kill_tree(pid: int, *, itself: bool = True) -> None:
+    """SIGKILL for a process and all that it started, in whatever session."""
+    import psutil
+
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(pid)
+        for one in [*([process] if itself else []), *process.children(recursive=True)]:
+            with contextlib.suppress(psutil.Error):
+                one.kill()
