@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+import unicodedata
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, groupby, pairwise
 from typing import Final, Literal, TypeVar
 
 from rapidfuzz.distance import Indel, LCSseq
 
-from smartwriter.words import count_words, front_matter, is_word, paragraphs, tokens
+from smartwriter.words import Word, count_words, front_matter, is_word, paragraphs, tokens, words_in
 
 SIMILAR: Final = 0.5
 """From this similarity on a paragraph is an edited one, in its old place."""
@@ -28,9 +29,12 @@ _TOUCHED_CHARACTERS = 40  # of a shorter one, that may be another
 _MAX_POSTINGS = 16  # a word or pair of words in more paragraphs than that tells none from the others
 _FEW_WORDS = 4  # a paragraph with fewer is found elsewhere only when it is equal
 _CANDIDATES = 3  # paragraphs whose similarity is worked out, of those that share the most
+_BREAK = "\n\n"  # stands between paragraphs that were one
+_HELD = 0.8  # so much of a paragraph's words in a neighbour's makes it a part of what was split or merged
+_FEW_PLACES = 3  # the same change in as many places is told once
 _CONTEXT = 8  # tokens on both sides of a change in notes
 
-Kind = Literal["same", "changed", "added", "removed", "moved"]
+Kind = Literal["same", "changed", "added", "removed", "moved", "split", "merged"]
 _T = TypeVar("_T")
 
 
@@ -42,14 +46,18 @@ class Piece:
 
 @dataclass(frozen=True)
 class Block:
-    """One paragraph, of one text or of both."""
+    """One paragraph, of one text or of both; or one that became several, or several that became one."""
 
     kind: Kind
     before: int | None
     """The paragraph's number in the text before, from 1."""
     after: int | None
     pieces: tuple[Piece, ...]
-    """A moved paragraph may have been edited too."""
+    """A paragraph that was moved, split or merged may have been edited too."""
+    before_last: int | None = None
+    """The number of the last paragraph, where several were merged; between them stands a blank line."""
+    after_last: int | None = None
+    """And where one was split."""
 
     @property
     def before_text(self) -> str:
@@ -76,12 +84,15 @@ class Comparison:
     blocks: tuple[Block, ...]
     """In the order of the text after; a removed one stands where it stood."""
     added_words: int
-    """As ``words.count`` counts them, in paragraphs; those of a moved one count only where it was edited."""
+    """As ``words.count`` counts them, in paragraphs: what a reader does not see is none. Those of a paragraph
+    that was moved, split or merged count only where it was edited."""
     removed_words: int
     moved: int
     """Paragraphs."""
     front: tuple[Piece, ...] = ()
     """The front matter, when it differs."""
+    recomposed: int = 0
+    """Words that look the same and whose letters are composed of other characters."""
     spacing: bool = False
     """Nothing but blank lines, line ends or a byte order mark differs."""
 
@@ -92,11 +103,14 @@ class Comparison:
 
     def before(self) -> list[str]:
         """The paragraphs of the text before."""
-        numbered = [(block.before, block.before_text) for block in self.blocks if block.before]
-        return [text for _, text in sorted(numbered)]
+        blocks = sorted(
+            (block.before, number, block) for number, block in enumerate(self.blocks) if block.before
+        )
+        return list(chain.from_iterable(_parts(block.before_text, block.before_last) for *_, block in blocks))
 
     def after(self) -> list[str]:
-        return [block.after_text for block in self.blocks if block.after]
+        blocks = [block for block in self.blocks if block.after]
+        return list(chain.from_iterable(_parts(block.after_text, block.after_last) for block in blocks))
 
     def steps(self) -> list[Step]:
         """The blocks, and the places that the moved ones have left, in reading order."""
@@ -110,6 +124,10 @@ class Comparison:
                     steps.append(Step(left.pop(0), leaves=True))
             steps.append(Step(block))
         return steps + [Step(block, leaves=True) for block in left]
+
+
+def _parts(text: str, last: int | None) -> list[str]:
+    return [text] if last is None else text.split(_BREAK)
 
 
 def compare(before: str, after: str) -> Comparison:
@@ -126,6 +144,7 @@ def compare(before: str, after: str) -> Comparison:
         removed_words=lost,
         moved=sum(block.kind == "moved" for block in blocks),
         front=front,
+        recomposed=sum(_looks_the_same(*pair) for block in blocks for pair in _hunks_of(block.pieces)),
         spacing=same and before != after,
     )
 
@@ -136,11 +155,55 @@ def word_changes(before: str, after: str) -> tuple[int, int]:
 
 
 def _count(blocks: Iterable[Block]) -> tuple[int, int]:
-    words = {"same": 0, "added": 0, "removed": 0}
-    for piece in chain.from_iterable(block.pieces for block in blocks):
-        if piece.kind != "same":
-            words[piece.kind] += count_words(piece.text)
-    return words["added"], words["removed"]
+    gained = lost = 0
+    for block in blocks:
+        if block.kind == "added":
+            gained += count_words(block.after_text)
+        elif block.kind == "removed":
+            lost += count_words(block.before_text)
+        elif len(block.pieces) > 1:
+            more, less = _count_inside(block)
+            gained, lost = gained + more, lost + less
+    return gained, lost
+
+
+def _count_inside(block: Block) -> tuple[int, int]:
+    """Words gained and lost where a paragraph was edited, as a reader of both finished pages sees them."""
+    before, after = words_in(block.before_text), words_in(block.after_text)
+    gained = lost = at = to = 0
+    for same, stretch in groupby(block.pieces, key=lambda piece: piece.kind == "same"):
+        pieces = list(stretch)
+        removed = sum(len(piece.text) for piece in pieces if piece.kind != "added")
+        added = sum(len(piece.text) for piece in pieces if piece.kind != "removed")
+        if not same:
+            old = _touching(before, at, at + removed)
+            new = _touching(after, to, to + added)
+            common = LCSseq.similarity(old, new)
+            gained, lost = gained + len(new) - common, lost + len(old) - common
+        at, to = at + removed, to + added
+    return gained, lost
+
+
+def _touching(words: list[Word], start: int, end: int) -> list[str]:
+    """The words of which any part lies in a stretch, or that are open where an empty one is."""
+    first = bisect_right(words, start, key=lambda word: word.end)
+    last = bisect_left(words, end, key=lambda word: word.start)
+    return [unicodedata.normalize("NFC", word.text) for word in words[first:last]]
+
+
+def _hunks_of(pieces: Sequence[Piece]) -> Iterator[tuple[str, str]]:
+    """What was removed and what came in its place, of each place that changed."""
+    for same, stretch in groupby(pieces, key=lambda piece: piece.kind == "same"):
+        if not same:
+            held = list(stretch)
+            yield (
+                "".join(piece.text for piece in held if piece.kind == "removed"),
+                "".join(piece.text for piece in held if piece.kind == "added"),
+            )
+
+
+def _looks_the_same(removed: str, added: str) -> bool:
+    return removed != added and unicodedata.normalize("NFC", removed) == unicodedata.normalize("NFC", added)
 
 
 # Paragraphs -------------------------------------------------------------------------------------
@@ -186,20 +249,61 @@ def _comparable(a: int, b: int) -> bool:
     return _part(a, b) or 2 * min(a, b) >= SIMILAR * (a + b)
 
 
+@dataclass(frozen=True)
+class Continued:
+    """What a paragraph was made of."""
+
+    places: tuple[int, ...] = ()
+    """The indexes of the paragraphs that it continues: none for a new one, several where they were merged."""
+    whole: bool = False
+    """Its words are theirs, of a merged one all of theirs: at most breaks between paragraphs differ."""
+
+
 def matches(before: Sequence[str], after: Sequence[str]) -> list[int | None]:
     """For each paragraph of ``after``, the index of the one of ``before`` that it continues.
 
     Equal ones first, wherever they stand, then edited ones. One of ``before`` is continued once,
-    but by all that are equal to it. ``None`` for a new one.
+    but by all that are equal to it, and by all parts that it was split into; a merged one continues
+    the longest of its parts. ``None`` for a new one.
     """
-    found = _partners(before, after)
+    return [
+        max(one.places, key=lambda place: len(before[place]), default=None)
+        for one in continued(before, after)
+    ]
+
+
+def continued(before: Sequence[str], after: Sequence[str]) -> list[Continued]:
+    """As ``matches``, with all parts of what was merged."""
+    partners = _partners(before, after)
+    found = [
+        Continued() if i is None else Continued((i,), before[i] == after[j]) for j, i in enumerate(partners)
+    ]
+    for one in _rebroken(before, after, partners):
+        for j in one.after:
+            found[j] = Continued(tuple(one.before), _same_words(_at(before, one.before), after[j]))
     place: dict[str, int] = {}
     for index, text in enumerate(before):
         place.setdefault(text, index)
-    return [
-        place[text] if text in place and (partner is None or before[partner] != text) else partner
-        for text, partner in zip(after, found, strict=True)
-    ]
+    for j, text in enumerate(after):
+        if text in place and [before[i] for i in found[j].places] != [text]:
+            found[j] = Continued((place[text],), True)
+    return found
+
+
+def _same_words(parts: list[str], text: str) -> bool:
+    """Whether a text is several others in a row, or a stretch of one."""
+    whole, part = list(chain.from_iterable(map(_dense, parts))), _dense(text)
+    return whole == part if len(parts) > 1 else _stands_in(part, whole)
+
+
+def _dense(text: str) -> list[str]:
+    return [token for token in tokens(text) if not token.isspace()]
+
+
+def _stands_in(part: Sequence[_T], whole: Sequence[_T]) -> bool:
+    """Whether a sequence stands in another one, in a row."""
+    length = len(part)
+    return any(whole[n : n + length] == part for n in range(len(whole) - length + 1))
 
 
 def _partners(before: Sequence[str], after: Sequence[str]) -> list[int | None]:
@@ -331,8 +435,68 @@ def _features(words: list[int]) -> set[object]:
     return {*words, *pairwise(words)}
 
 
+@dataclass(frozen=True)
+class _Rebroken:
+    """Paragraphs that say the same with other breaks between: one became several, or several one."""
+
+    before: range
+    after: range
+
+
+def _rebroken(before: Sequence[str], after: Sequence[str], partners: Sequence[int | None]) -> list[_Rebroken]:
+    """Found beside paragraphs that were continued: their neighbours that nothing else explains."""
+    used = {i for i in partners if i is not None}
+    new = {j for j, partner in enumerate(partners) if partner is None}
+    gone = set(range(len(before))) - used
+    found: list[_Rebroken] = []
+    for j, i in enumerate(partners):
+        if i is None or before[i] == after[j]:
+            continue
+        if len(split := _grown(before[i], after, j, new)) > 1:
+            found.append(_Rebroken(range(i, i + 1), split))
+            new.difference_update(split)
+        elif len(merged := _grown(after[j], before, i, gone)) > 1:
+            found.append(_Rebroken(merged, range(j, j + 1)))
+            gone.difference_update(merged)
+    return found
+
+
+def _grown(whole: str, parts: Sequence[str], at: int, free: set[int]) -> range:
+    """The paragraphs in a row around one that are parts of the same whole."""
+    first, last = at, at
+    if not (_is_prose(whole) and _is_prose(parts[at]) and {at - 1, at + 1} & free):
+        return range(at, at + 1)
+    held, words = [_significant(parts[at])], _significant(whole)
+    common = LCSseq.similarity(words, held[0])
+    while True:
+        for place in (last + 1, first - 1):
+            if place not in free or not _is_prose(parts[place]):
+                continue
+            more = _significant(parts[place])
+            joined = [*held, more] if place > last else [more, *held]
+            size = LCSseq.similarity(words, list(chain.from_iterable(joined)))
+            enough = size - common >= _HELD * len(more)
+            if more and enough and (len(more) >= _FEW_WORDS or _stands_in(more, words)):
+                held, common = joined, size
+                first, last = min(first, place), max(last, place)
+                break
+        else:
+            return range(first, last + 1)
+
+
+def _is_prose(paragraph: str) -> bool:
+    """Not a heading or code, whose breaks are its own."""
+    return not paragraph.lstrip().startswith(("#", "```", "~~~")) and _BREAK not in paragraph
+
+
 def _blocks(before: list[str], after: list[str]) -> Iterator[Block]:
     partners = _partners(before, after)
+    groups = {one.after.start: one for one in _rebroken(before, after, partners)}
+    for one in groups.values():
+        for j in one.after:
+            partners[j] = None
+        partners[one.after.start] = one.before.start
+    inner = {j for one in groups.values() for j in one.after[1:]}
     stay = _staying(before, partners)
     origin = {
         j: i
@@ -340,16 +504,36 @@ def _blocks(before: list[str], after: list[str]) -> Iterator[Block]:
         # A rule across the page is not moved: one went and another came.
         if i is not None and (j in stay or any(map(is_word, tokens(after[j]))))
     }
-    kept = set(origin.values())
+    kept = {i for j, start in origin.items() for i in (groups[j].before if j in groups else [start])}
     ends = [*(origin[j] for j in sorted(stay)), len(before)]
-    at = 0
+    at, due = 0, True
     for j, text in enumerate(after):
-        if j == 0 or j - 1 in stay:  # what was removed stands before what came in its place
+        if j in inner:
+            continue
+        if due:  # what was removed stands before what came in its place
             yield from _removed(before, range(at, ends[0]), kept)
             at = ends.pop(0) + 1
-        yield _block(j, text, before, origin.get(j), j in stay)
+        due = j in stay
+        if j in groups:
+            yield _group(groups[j], before, after, due)
+            if due:
+                at = groups[j].before.stop
+        else:
+            yield _block(j, text, before, origin.get(j), due)
     if ends:
         yield from _removed(before, range(at, ends[0]), kept)
+
+
+def _group(one: _Rebroken, before: list[str], after: list[str], stays: bool) -> Block:
+    split = len(one.after) > 1
+    return Block(
+        ("split" if split else "merged") if stays else "moved",
+        one.before.start + 1,
+        one.after.start + 1,
+        _pieces(_BREAK.join(_at(before, one.before)), _BREAK.join(_at(after, one.after))),
+        before_last=None if split else one.before.stop,
+        after_last=one.after.stop if split else None,
+    )
 
 
 def _block(j: int, text: str, before: list[str], i: int | None, stays: bool) -> Block:
@@ -414,7 +598,7 @@ class _Run:
 def _pieces(before: str, after: str) -> tuple[Piece, ...]:
     a, b = tokens(before), tokens(after)
     pieces: list[Piece] = []
-    for run in _readable(_snapped(_runs(_pairs(a, b), len(a), len(b)), a, b), a, b):
+    for run in _readable(_snapped(_runs(aligned(a, b), len(a), len(b)), a, b), a, b):
         if run.equal:
             pieces.append(Piece("same", "".join(a[slice(*run.a)])))
             continue
@@ -425,7 +609,7 @@ def _pieces(before: str, after: str) -> tuple[Piece, ...]:
     return tuple(pieces)
 
 
-def _pairs(a: list[str], b: list[str]) -> list[tuple[int, int]]:
+def aligned(a: list[str], b: list[str]) -> list[tuple[int, int]]:
     """Which tokens of both are the same. White space follows the words around it."""
     wide = [[n for n, token in enumerate(side) if not token.isspace()] for side in (a, b)]
     ids = _numbered([_at(a, wide[0]), _at(b, wide[1])])
@@ -641,32 +825,78 @@ def _missing(places: list[str]) -> str:
 def _places(comparison: Comparison) -> Iterator[_Note]:
     if comparison.front:
         yield from _hunks("front matter", comparison.front)
+    common = _common(comparison)
+    for (removed, added), found in common.items():
+        places = list(dict.fromkeys(found))
+        said = f"{len(found)} places (paragraphs {', '.join(map(str, places))})"
+        one_hunk = (Piece("removed", removed), Piece("added", added))
+        yield _Note(f"paragraph {places[0]}", f"In {said}: {''.join(map(_marked, one_hunk))}")
     for block in comparison.blocks:
+        where = f"paragraph {block.after}"
         if block.kind == "removed":
             where = f"old paragraph {block.before}"
             yield _Note(where, f"{where.capitalize()} was removed: {_marked(block.pieces[0])}")
         elif block.kind == "added":
-            where = f"paragraph {block.after}"
             yield _Note(where, f"{where.capitalize()} is new: {_marked(block.pieces[0])}")
         elif block.kind == "moved":
-            where = f"paragraph {block.after}"
             yield _Note(
                 where,
                 f"{where.capitalize()} was moved here; it was paragraph {block.before}: "
                 f"{_shortened(tokens(block.after_text), 0, 2 * _CONTEXT)}",
             )
-            yield from _hunks(where, block.pieces)
-        elif block.kind == "changed":
-            yield from _hunks(f"paragraph {block.after}", block.pieces)
+        elif block.after_last:
+            where = f"old paragraph {block.before}"
+            yield _Note(
+                where,
+                f"{where.capitalize()} was split into paragraphs {block.after} to {block.after_last}.",
+            )
+        elif block.before_last:
+            yield _Note(
+                where,
+                f"{where.capitalize()} was merged from old paragraphs {block.before} to {block.before_last}.",
+            )
+        if block.kind in ("changed", "moved", "split", "merged"):
+            yield from _hunks(where, _without(common, block.pieces))
+
+
+def _common(comparison: Comparison) -> dict[tuple[str, str], list[int]]:
+    """Words that became other words in several places, with the paragraph of each."""
+    found: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for block in comparison.blocks:
+        if block.after and len(block.pieces) > 1:
+            for removed, added in _hunks_of(block.pieces):
+                if removed.strip() and added.strip():
+                    found[removed, added].append(block.after)
+    return {hunk: where for hunk, where in found.items() if len(where) >= _FEW_PLACES}
+
+
+def _without(common: Mapping[tuple[str, str], object], pieces: Sequence[Piece]) -> list[Piece]:
+    """Pieces in which changes that were told already are no changes."""
+    left: list[Piece] = []
+    for same, stretch in groupby(pieces, key=lambda piece: piece.kind == "same"):
+        held = list(stretch)
+        hunk = next(_hunks_of(held), ("", ""))
+        if same or hunk in common:
+            text = "".join(piece.text for piece in held) if same else hunk[1]
+            if left and left[-1].kind == "same":
+                text = left.pop().text + text
+            left.append(Piece("same", text))
+        else:
+            left += held
+    return left
 
 
 def _hunks(where: str, pieces: Sequence[Piece]) -> Iterator[_Note]:
     """One note for the changes that stand close together."""
+    if all(piece.kind == "same" for piece in pieces):
+        return
     said = f"{where.capitalize()}: "
     line = ""
     for number, piece in enumerate(pieces):
         if piece.kind != "same":
             line += _marked(piece)
+            if piece.kind == "added" and number and _looks_the_same(pieces[number - 1].text, piece.text):
+                line += " (which looks the same: its letters are composed of other characters)"
             continue
         found = tokens(piece.text)
         first, last = number == 0, number == len(pieces) - 1

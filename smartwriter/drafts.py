@@ -139,21 +139,30 @@ class DraftText:
             self._append(transaction, revision, text_of(draft))
         return revision
 
-    def edit(self, edits: Sequence[Edit], *, turn: int, base: int | None = None) -> Revision:
+    def edit(
+        self, edits: Sequence[Edit], *, turn: int, base: int | None = None, told: int | None = None
+    ) -> Revision:
         """Replace passages, all of them or none, also in what the writer changed in the meantime.
 
-        :raises Invalid: for a passage that does not stand there exactly once.
+        :param base: the revision that the author of the edits knows, in which each passage stands.
+        :param told: the one of which they were told what changed, if only in part: or it stands in that.
+        :raises Invalid: for a passage that does not stand there exactly once, or was touched since.
         :raises TextConflict: when it did in revision ``base``; that version is kept beside the writer's.
         """
         with self._journal.locked() as transaction:
             draft = self._catch_up(transaction, turn)
+            known = [
+                text_of(revision for revision in draft if revision.number <= number)
+                for number in (base, told)
+                if number is not None
+            ]
             try:
-                text = edited(text_of(draft), edits)
+                text = edited(text_of(draft), edits, known)
                 check_text(text)
             except Invalid:
-                if (known := _edited_base(draft, edits, base)) is None:
+                if (theirs := _edited_base(draft, edits, base)) is None:
                     raise
-                self._put_aside(transaction, draft, _next_revision(draft, known, "model", turn))
+                self._put_aside(transaction, draft, _next_revision(draft, theirs, "model", turn))
             revision = _next_revision(draft, text, "model", turn)
             self._append(transaction, revision, text_of(draft))
         return revision

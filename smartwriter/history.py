@@ -268,7 +268,7 @@ def _difference(change: Comparison) -> str:
 
 
 def _block(block: Block) -> str:
-    moved = f'<span class="about">{_moved(block)}</span> ' if block.kind == "moved" else ""
+    moved = f'<span class="about">{said}</span> ' if (said := _moved(block)) else ""
     words = "".join(map(_piece, block.pieces))
     return f'<p class="said passage {block.kind}" dir="auto">{moved}{words}</p>'
 
@@ -295,7 +295,13 @@ def _unchanged(count: int) -> str:
 
 
 def _moved(block: Block) -> str:
-    return f"(moved here; it was paragraph {block.before})"
+    if block.kind == "moved":
+        return f"(moved here; it was paragraph {block.before})"
+    if block.kind == "split":
+        return f"(split: it was one paragraph, {block.before})"
+    if block.kind == "merged":
+        return f"(merged: it was paragraphs {block.before} to {block.before_last})"
+    return ""
 
 
 def _escaped(text: str) -> str:
@@ -342,8 +348,8 @@ def _marked_lines(change: Comparison) -> Iterable[str]:
         if isinstance(stretch, int):
             yield f"  {_unchanged(stretch)}"
             continue
-        if stretch.kind == "moved":
-            yield f"  {_moved(stretch)}"
+        if said := _moved(stretch):
+            yield f"  {said}"
         before, after = stretch.before_text, stretch.after_text
         if before == after:
             yield from _with_sign(" ", after)

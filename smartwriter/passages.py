@@ -20,22 +20,57 @@ class Edit:
     new: str
 
 
-def edited(text: str, edits: Sequence[Edit]) -> str:
+def edited(text: str, edits: Sequence[Edit], known: Sequence[str] = ()) -> str:
     """A text after all edits, each of them on what the one before made.
 
-    :raises Invalid: unless each passage stands there exactly once at its time; nothing is changed.
+    :param known: the texts in which the passages were chosen, the one that is known best first; none:
+        the text itself. A passage is the one that stood there, carried through what was changed since.
+    :raises Invalid: unless each passage stands there exactly once at its time, and nobody has touched
+        it since; nothing is changed.
     """
     if not edits:
         raise Invalid("There is nothing to replace: edits is empty.")
+    known = [] if set(known) == {text} else list(dict.fromkeys(known))
     line_end = line_end_of(text)
     for number, edit in enumerate(edits, 1):
-        old, new = with_line_ends(edit.old, line_end), with_line_ends(edit.new, line_end)
-        count = len(re.findall(f"(?={re.escape(old)})", text)) if old else 0  # overlapping ones too
-        if count != 1:
-            which = f" of edit {number}" if len(edits) > 1 else ""
-            raise Invalid(_why_not(text, old, count, which))
-        text = text.replace(old, new)
+        which = f" of edit {number}" if len(edits) > 1 else ""
+        old, new = (with_line_ends(passage, line_end) for passage in (edit.old, edit.new))
+        at, texts = _found(text, old, known, which)
+        text, known = text[:at] + new + text[at + len(old) :], [one.replace(old, new) for one in texts]
     return text
+
+
+def _found(text: str, old: str, known: Sequence[str], which: str) -> tuple[int, Sequence[str]]:
+    """Where the passage that was meant stands in a text, and the texts that are still known."""
+    if not known:
+        if (count := _count(text, old)) != 1:
+            raise Invalid(_why_not(text, old, count, which))
+        return text.index(old), ()
+    from smartwriter.carrying import place_of  # most edits never need what it takes to load
+
+    counts = [_count(earlier, old) for earlier in known]
+    if 1 not in counts:
+        if not max(counts) and _count(text, old):
+            raise Invalid(
+                f"The passage{which} stands only in what the author wrote since you last read the draft. "
+                "Nothing was changed; read it first."
+            )
+        raise Invalid(_why_not(text, old, max(counts), which))
+    places = {
+        place_of(old, earlier, text) for earlier, count in zip(known, counts, strict=True) if count == 1
+    }
+    at = places.pop()
+    if at is None or places:
+        raise Invalid(
+            f"The author has changed the passage{which}, or what stands right beside it, since you last read "
+            "it. Nothing was changed."
+        )
+    return at, [earlier for earlier, count in zip(known, counts, strict=True) if count == 1]
+
+
+def _count(text: str, passage: str) -> int:
+    """How often it stands there, overlapping ones too."""
+    return len(re.findall(f"(?={re.escape(passage)})", text)) if passage else 0
 
 
 def in_the_manner_of(before: str, after: str) -> str:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from smartwriter.comparison import matches
+from smartwriter.comparison import Continued, continued
 from smartwriter.tasks import Author, Revision
 from smartwriter.words import paragraphs
 
@@ -28,7 +28,8 @@ class Provenance:
 
     text: str
     origin: Mark
-    """Who wrote it first. A paragraph that was moved or slightly edited is still the same one."""
+    """Who wrote it first. A paragraph that was moved or slightly edited is still the same one, and so is each
+    part of one that was split; what was merged has the origin of its longest part."""
     changed: Mark
     """Who last changed it; the origin itself where nobody did."""
 
@@ -79,12 +80,13 @@ class _History:
         mark = Mark(task, draft, revision.number, revision.author, turn)
         texts = paragraphs(revision.text)
         return [
-            _continued(text, None if match is None else known[match], mark)
-            for text, match in zip(texts, matches([one.text for one in known], texts), strict=True)
+            _continued(text, made_of, known, mark)
+            for text, made_of in zip(texts, continued([one.text for one in known], texts), strict=True)
         ]
 
 
-def _continued(text: str, before: Provenance | None, mark: Mark) -> Provenance:
-    if before is None:
+def _continued(text: str, made_of: Continued, known: Sequence[Provenance], mark: Mark) -> Provenance:
+    if not made_of.places:
         return Provenance(text, mark, mark)
-    return before if before.text == text else Provenance(text, before.origin, mark)
+    before = max((known[place] for place in made_of.places), key=lambda one: len(one.text))
+    return Provenance(text, before.origin, before.changed if made_of.whole else mark)

@@ -1,13 +1,15 @@
 """How a text is cut into words and paragraphs, and counted, in any script.
 
 A word is what a writer calls one: apostrophes, hyphens and combining marks inside it stay, so that
-"don't" and "state-of-the-art" are one word each, as word processors count them. In Chinese, Japanese
-and Korean every character is a word. Scripts that put spaces between phrases only, such as Thai,
-are cut at those spaces.
+"don't" and "state-of-the-art" are one word each, as word processors count them, and so are "10:30" and
+an address. In Chinese, Japanese and Korean every character is a word. Thai, Lao, Khmer and Burmese put
+spaces between phrases only: their words are found by the dictionaries of ICU.
 """
 
 from __future__ import annotations
 
+import html
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +24,8 @@ is from 300 characters a minute to above 500. Kana and Hangul are taken to go as
 
 # A letter of Chinese, Japanese or Korean. The two long-vowel marks belong to no single script.
 _CJK = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Bopomofo}\u30fc\uff70]"
+# A letter of the scripts without spaces whose words ICU knows.
+_UNSPACED = r"(?=[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}])(?=[\p{L}\p{M}\u0e46\u0ec6\u17d7])"
 # Letters that no neighbour in this set or in ASCII joins to one user-perceived character: of Latin, Greek,
 # Cyrillic, Hebrew and Arabic.
 _SIMPLE = (
@@ -32,19 +36,31 @@ _SIMPLE = (
 # cuts one. Runs of simple letters are by far faster without \X.
 _LETTER = (
     rf"(?:[{_SIMPLE}]+(?=[\x00-\x7f{_SIMPLE}]|\Z)"
-    rf"|(?!{_CJK})(?=[\p{{L}}\p{{N}}])(?!.\ufe0f?\u20e3)\X)"  # 1 with U+20E3 is an emoji, not a number
+    rf"|(?!{_CJK})(?!{_UNSPACED})(?=[\p{{L}}\p{{N}}])"
+    r"(?!.\ufe0f?\u20e3)\X)"  # 1 with U+20E3 is an emoji, not a number
 )
-# What stays inside a word when letters stand on both sides. A digit holds its point and comma, and a
+# What stays inside a word when letters stand on both sides. A digit holds its point, comma and colon, and a
 # Hebrew abbreviation the double quote before its last letter.
 _JOINT = (
     r"(?:['’.·_\-\u2010\u2011\u00ad\u05f3\u05f4](?![\p{M}\u200d])"
-    r"|(?<=\d),(?=\d)|(?<=\p{Hebrew}\p{M}*)\"(?=\p{Hebrew}))"
+    r"|(?<=\d)[,:](?=\d)|(?<=\p{Hebrew}\p{M}*)\"(?=\p{Hebrew}))"
 )
 _WORD = rf"(?>{_LETTER}+(?:{_JOINT}{_LETTER}+)*)"
+_PHRASE = rf"(?>(?:{_UNSPACED}\X)+)"
 
-_TOKENS = regex.compile(rf"{_WORD}|(?>(?:(?=\s)\X)+)|\X", regex.DOTALL)
+_TOKENS = regex.compile(rf"{_WORD}|{_PHRASE}|(?>(?:(?=\s)\X)+)|\X", regex.DOTALL)
+# Stands where Markdown's marks inside a word were.
+_GONE = "\0"
 # A bare address counts as one word; its letters are ASCII, so Chinese right after it is not in it.
-_COUNTED = regex.compile(rf"(?P<cjk>(?={_CJK})\X)|https?://[!#-;=?-Z\\^-~]+|{_WORD}", regex.DOTALL)
+_ADDRESS = (
+    r"(?:(?:https?|ftp)://|www\.(?=[A-Za-z0-9]))[!#-;=?-Z\\^-~]+"
+    r"|(?>[A-Za-z0-9._%+\-]+)@(?:[A-Za-z0-9\-]+\.)+[A-Za-z]{2,}"
+)
+_COUNTED = regex.compile(
+    rf"(?P<cjk>(?={_CJK})\X)|{_ADDRESS}|(?P<phrase>{_PHRASE})"
+    rf"|(?>{_LETTER}+(?:\0*(?:{_JOINT}\0*|(?<=\0)){_LETTER}+)*)",
+    regex.DOTALL,
+)
 _CLUSTERS = regex.compile(r"\r\n|\X")
 # Every character is a cluster in a text of these: simple letters, ASCII, kana, Han, syllables of Hangul,
 # and their punctuation.
@@ -54,20 +70,29 @@ _ONE_BY_ONE = regex.compile(
 )
 _LINE_ENDS = regex.compile(r"\r\n|\r|\n")
 _IS_CJK = regex.compile(_CJK)
-_IS_WORD = regex.compile(rf"{_WORD}|{_CJK}", regex.DOTALL)
+_IS_WORD = regex.compile(rf"{_WORD}|{_CJK}|{_UNSPACED}", regex.DOTALL)
+_HAS_PHRASES = regex.compile(_UNSPACED)
 
-# What a reader of the finished page does not see: comments, tags, where links lead, marks of footnotes, the
-# numbers of lists, the language of a code block.
+# What a reader of the finished page does not see: comments, tags, where links lead and what they are called
+# in the text, marks of footnotes, the numbers of lists, the language of a code block. Where ``inside`` is
+# found, the letters around it are still one word.
 _UNSEEN = regex.compile(
-    r"<!--.{0,5000}?-->"
+    r"(?P<inside><!--.{0,5000}?-->"
+    r"|</?(?:abbr|b|big|cite|code|del|dfn|em|i|ins|kbd|mark|q|s|small|span|strong|sub|sup|u|var|wbr)"
+    r"(?:\s[^<>]{0,1000})?/?>)"
     r"|</?[A-Za-z][A-Za-z0-9-]*(?:\s[^<>]{0,1000})?/?>"
     r"|(?<=\])\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*+\)"
+    r"|(?<=[^\s\[\]]\])\[[^\[\]\n]{0,200}\](?![(\[])"
     r"|^[ \t]*\[(?!\^)[^\]\n]+\]:[ \t]*[!-~]+[ \t]*(?:[\"'(][^\r\n]*)?(?=[\r\n]|\Z)"
     r"|\[\^[^\]\s]+\]"
     r"|^[ \t>]*\d{1,9}[.)](?=[ \t])"
-    r"|^[ \t>]*(?:`{3,}|~{3,})[^\r\n]*",
+    r"|^[ \t>]*(?:`{3,}|~{3,})[^\r\n]*"
+    r"|(?P<entity>&(?:[A-Za-z][A-Za-z0-9]{1,30}|\#[0-9]{1,7}|\#[xX][0-9A-Fa-f]{1,6});)"
+    r"|(?P<escape>\\(?=[!-/:-@\[-`{-~]))",
     regex.DOTALL | regex.MULTILINE,
 )
+# Marks of emphasis that come in pairs, within a line.
+_EMPHASIS = regex.compile(r"(?P<mark>\*{1,3}|~~|`)(?=[^\s*~`])(?P<held>[^\r\n*`]{1,500}?)(?<=\S)(?P=mark)")
 
 _LINE = regex.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _FRONT_MATTER = regex.compile(
@@ -87,7 +112,29 @@ def tokens(text: str) -> list[str]:
     Korean, of punctuation, or an emoji however many code points it is made of.
     """
     found: list[str] = _TOKENS.findall(text)
-    return found
+    if not _HAS_PHRASES.search(text):
+        return found
+    cut: list[str] = []
+    for token in found:
+        cut += _words_of(token) if _HAS_PHRASES.match(token) else [token]
+    return cut
+
+
+def _words_of(phrase: str) -> Iterator[str]:
+    """The words of a phrase without spaces, none of which ends inside a user-perceived character."""
+    from icu4py.breakers import WordBreaker  # few texts need it
+
+    whole = {cluster.end() for cluster in regex.finditer(r"\X", phrase)}
+    word = ""
+    at = 0
+    for part in WordBreaker(phrase, "th"):  # the script chooses the dictionary, the language nothing here
+        word += part
+        at += len(part)
+        if at in whole:
+            yield word
+            word = ""
+    if word:
+        yield word
 
 
 def is_word(token: str) -> bool:
@@ -192,12 +239,55 @@ def count_words(text: str) -> int:
     return sum(_words(text))
 
 
+@dataclass(frozen=True)
+class Word:
+    """One that counts, as a reader of the finished page sees it."""
+
+    start: int
+    """In characters of the text, with the marks that stand inside the word."""
+    end: int
+    text: str
+
+
+def words_in(paragraph: str) -> list[Word]:
+    """The words of a paragraph that count, in order."""
+    found: list[Word] = []
+    for match in _COUNTED.finditer(_seen(paragraph)):
+        at = match.start()
+        for part in _words_of(match.group()) if match["phrase"] else [match.group()]:
+            found.append(Word(at, at + len(part), part.replace(_GONE, "")))
+            at += len(part)
+    return found
+
+
 def _words(text: str) -> tuple[int, int]:
     """How many words between spaces, and how many characters of Chinese, Japanese and Korean."""
-    seen = _UNSEEN.sub(" ", text[front_matter(text) :])
-    found = _COUNTED.findall(seen)  # the text of the one group: empty for a word between spaces
-    cjk = sum(map(bool, found))
-    return len(found) - cjk, cjk
+    spaced = cjk = 0
+    for is_cjk, phrase in _COUNTED.findall(_seen(text[front_matter(text) :])):
+        if is_cjk:
+            cjk += 1
+        else:
+            spaced += sum(1 for _ in _words_of(phrase)) if phrase else 1
+    return spaced, cjk
+
+
+def _seen(text: str) -> str:
+    """A text of the same length in which what a reader does not see is a space, or ``_GONE`` in a word."""
+    return _EMPHASIS.sub(_unmarked, _UNSEEN.sub(_blank, text.replace(_GONE, " ")))
+
+
+def _blank(found: regex.Match[str]) -> str:
+    length = found.end() - found.start()
+    if found["entity"]:
+        letters = html.unescape(found["entity"])
+        return letters + _GONE * (length - len(letters))
+    return (_GONE if found["inside"] or found["escape"] else " ") * length
+
+
+def _unmarked(found: regex.Match[str]) -> str:
+    marks = _GONE * len(found["mark"])
+    held = _EMPHASIS.sub(_unmarked, found["held"])
+    return f"{marks}{held}{marks}"
 
 
 def _characters(text: str) -> int:

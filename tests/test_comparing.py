@@ -273,6 +273,8 @@ def test_json(workspace: Workspace, files: tuple[str, str]) -> None:
         "before": 6,
         "after": 2,
         "pieces": [{"kind": "same", "text": "The last one moves to the top of the page."}],
+        "before_last": None,
+        "after_last": None,
     }
 
 

@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import smartwriter.comparison as comparison
-from smartwriter.comparison import Block, compare, matches, notes, similarity, word_changes
+from smartwriter.comparison import (
+    Block,
+    Continued,
+    compare,
+    continued,
+    matches,
+    notes,
+    similarity,
+    word_changes,
+)
 from smartwriter.words import count_words, paragraphs
 
 WORDS = [
@@ -178,7 +187,7 @@ def test_a_paragraph_that_grew_or_was_split_is_changed() -> None:
     assert shape(f"{ONE}\n\n{short}.", f"{ONE}\n\n{grown}") == [("same", 1, 1), ("changed", 2, 2)]
     long = "We went down to the river before dawn and waited there. Nobody came, and the fog stayed all day."
     first, _, second = long.partition(". ")
-    assert shape(long, f"{first}.\n\n{second}") == [("changed", 1, 1), ("added", None, 2)]
+    assert shape(long, f"{first}.\n\n{second}") == [("split", 1, 1)]
 
 
 def test_a_rule_across_the_page_does_not_move() -> None:
@@ -278,16 +287,88 @@ def test_matches() -> None:
 
 @given(st.lists(PARAGRAPH, max_size=8), st.lists(PARAGRAPH, max_size=8))
 def test_matches_are_equal_or_alike(before: list[str], after: list[str]) -> None:
-    """What stands in the text before is its own origin; others are alike, and none is used twice."""
-    found = matches(before, after)
-    edited = []
-    for text, index in zip(after, found, strict=True):
+    """What stands in the text before is its own origin; others are alike, and none is used twice.
+
+    Only the parts of a paragraph that was split share it, in a row.
+    """
+    found = continued(before, after)
+    edited: dict[int, list[int]] = {}
+    for j, (text, one) in enumerate(zip(after, found, strict=True)):
         if text in before:
-            assert index is not None and before[index] == text
-        elif index is not None:
-            assert similarity(before[index], text) >= comparison.SIMILAR
-            edited.append(index)
-    assert len(edited) == len(set(edited))
+            assert one.whole and [before[i] for i in one.places] == [text]
+        elif one.places:
+            assert len(one.places) > 1 or one.whole or _alike(before, after, found, one.places[0])
+            for i in one.places:
+                edited.setdefault(i, []).append(j)
+    assert all(places == list(range(places[0], places[-1] + 1)) for places in edited.values())
+
+
+def _alike(before: list[str], after: list[str], found: list[Continued], i: int) -> bool:
+    parts = [text for text, one in zip(after, found, strict=True) if one.places == (i,)]
+    return any(similarity(before[i], text) >= comparison.SIMILAR for text in parts)
+
+
+# Split, merged, the same to a reader --------------------------------------------------------------
+
+LONG = "We went down to the river before dawn and waited there. Nobody came, and the fog stayed all day."
+FIRST, _, SECOND = LONG.partition(". ")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind"),
+    [
+        (f"{ONE}\n\n{LONG}\n\n{TWO}", f"{ONE}\n\n{FIRST}.\n\n{SECOND}\n\n{TWO}", "split"),
+        (f"{ONE}\n\n{FIRST}.\n\n{SECOND}\n\n{TWO}", f"{ONE}\n\n{LONG}\n\n{TWO}", "merged"),
+        ("雾散了。渡船靠岸。没有人下船。", "雾散了。\n\n渡船靠岸。没有人下船。", "split"),
+        ("One two. Three four. Five six.", "One two.\n\nThree four.\n\nFive six.", "split"),
+    ],
+)
+def test_a_break_between_paragraphs_is_no_word(before: str, after: str, kind: str) -> None:
+    """Pressing Enter, or deleting a break, adds and removes no word and makes no paragraph new or gone."""
+    found = compare(before, after)
+    assert [block.kind for block in found.blocks if block.kind != "same"] == [kind]
+    assert (found.added_words, found.removed_words) == word_changes(before, after) == (0, 0)
+    assert found.before() == paragraphs(before) and found.after() == paragraphs(after)
+    assert kind in notes(before, after)
+
+
+def test_a_half_that_was_edited_counts_what_was_edited() -> None:
+    """A paragraph that was split and edited counts the edited words alone."""
+    found = compare(LONG, f"{FIRST}.\n\n{SECOND.replace('fog', 'mist')}")
+    assert (found.added_words, found.removed_words) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("See [the map](a.png) here.", "See [the map](b.png) here.", (0, 0)),
+        ("1. one\n2. two\n3. three", "2. one\n3. two\n4. three", (0, 0)),
+        ("It was unbelievable.", "It was un**believ**able.", (0, 0)),
+        ("It was [good][a].", "It was [good][b].", (0, 0)),
+        ("At 10:30 we left.", "At 10:45 we left.", (1, 1)),
+        ("เรือออกสองทุ่ม", "เรือออกสามทุ่ม", (1, 1)),
+        ("We had caf\u00e9.", "We had cafe\u0301.", (0, 0)),
+    ],
+)
+def test_words_that_changed_are_those_a_reader_sees(before: str, after: str, words: tuple[int, int]) -> None:
+    """A comparison counts by the rule that words are counted by: what no reader sees is no word."""
+    assert word_changes(before, after) == words
+    assert compare(before, after).differs
+
+
+def test_one_change_in_many_places_is_told_once() -> None:
+    """A name that changed everywhere is one line for the model, and other changes are told beside it."""
+    before = "\n\n".join(f"{n} Bruno barked, and {n} times the ferryman called Bruno." for n in range(5))
+    after = before.replace("Bruno", "Hasso").replace("4 times", "six times")
+    told = notes(before, after).splitlines()
+    assert told[0] == "In 10 places (paragraphs 1, 2, 3, 4, 5): [-Bruno-]{+Hasso+}"
+    assert len(told) == 2 and "[-4-]{+six+} times" in told[1]
+
+
+def test_letters_that_only_look_the_same_are_said() -> None:
+    """A change from composed to decomposed letters looks like nothing, so it is said."""
+    before, after = "We had caf\u00e9 there.", "We had cafe\u0301 there."
+    assert "looks the same" in notes(before, after) and compare(before, after).recomposed == 1
 
 
 # For a language model ---------------------------------------------------------------------------

@@ -362,6 +362,56 @@ def test_an_edit_that_fits_no_more_is_a_conflict(draft: DraftText) -> None:
     assert draft.read() == "eins two"
 
 
+@pytest.mark.parametrize(
+    ("known", "by_hand", "old", "new", "after"),
+    [
+        ("He paid 12 pounds.", "He paid 15 pounds in 1912.", "12", "14", None),
+        ("The cat sat. It rained.", "The cats sat. It rained.", "cat", "dog", None),
+        ("A red door and a wall.", "A green door and a red wall.", "red", "blue", None),
+        (
+            "The fog.\n\nA dog.",
+            "A dog.\n\nThe fog. It stayed.",
+            "dog",
+            "cat",
+            "A cat.\n\nThe fog. It stayed.",
+        ),
+        ("He paid 12 pounds.", "In 1912, he said: he paid 12 pounds.", "12 pounds", "14 pounds", ...),
+        ("One ferry. Two boats.", "One ferry.\n\nTwo boats.", "Two", "Three", "One ferry.\n\nThree boats."),
+        ("One two three.", "One two two three.", "two", "2", None),
+        (
+            "雾很大。船没有来。",
+            "雾很大，雨也大。船没有来。",
+            "船没",
+            "渡船没",
+            "雾很大，雨也大。渡船没有来。",
+        ),
+    ],
+)
+def test_an_edit_lands_where_it_was_meant_or_not_at_all(
+    draft: DraftText, known: str, by_hand: str, old: str, new: str, after: Any
+) -> None:
+    """A passage is the one that the model knew, carried through what the writer changed: what only reads
+    like it elsewhere, or inside another word, is never taken for it."""
+    written(draft, known)
+    draft.path.write_text(by_hand)
+    if after is None:
+        with pytest.raises(TextConflict):
+            draft.edit([Edit(old, new)], turn=2, base=1)
+        assert draft.read() == by_hand
+    else:
+        expected = by_hand.replace(old, new) if after is ... else after
+        assert draft.edit([Edit(old, new)], turn=2, base=1).text == expected
+
+
+def test_what_the_model_was_told_it_may_edit(draft: DraftText) -> None:
+    """A passage of the writer's that the model was told of can be edited, one that it never saw cannot."""
+    written(draft, "Fog. Rain came late.")
+    draft.write("Fog. Snow came late.", author="writer", turn=2)
+    with pytest.raises(Invalid, match="read it first"):
+        draft.edit([Edit("Snow", "Hail")], turn=2, base=1)
+    assert draft.edit([Edit("Snow", "Hail")], turn=2, base=1, told=2).text == "Fog. Hail came late."
+
+
 def test_a_save_at_the_very_last_moment_is_kept(draft: DraftText, monkeypatch: pytest.MonkeyPatch) -> None:
     """An editor that saves between the look at the file and its replacement wins, and both are kept."""
     written(draft, "fog")

@@ -31,6 +31,7 @@ def test_layers_import_only_downwards() -> None:
     and never the package root; nothing but ``agent/claude.py`` imports the SDK when it is loaded."""
     layers = [
         {"errors", "tasks", "events", "names", "damage", "words", "passages", "comparison", "provenance"}
+        | {"carrying"}
         | {"front_matter", "tokens", "sections", "index"}
         | {"conflicts", "lines", "harmless"},
         {"journal", "summaries", "session_store", "memory", "task_manager", "drafts", "lease"}

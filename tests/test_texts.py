@@ -222,6 +222,26 @@ def test_each_paragraph_keeps_its_origin(workspace: Workspace, task: Task) -> No
     assert [one.origin for one in provenance(lambda *_: text.revisions(), task.id, "main", 1)] == [model] * 3
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("One came home. Two stayed.", "One came home.\n\nTwo stayed."),
+        ("One came home.\n\nTwo stayed.", "One came home. Two stayed."),
+        ("雾散了。船来了。", "雾散了。\n\n船来了。"),
+    ],
+)
+def test_pressing_enter_makes_nobody_the_author(
+    workspace: Workspace, task: Task, before: str, after: str
+) -> None:
+    """Where only breaks between paragraphs came or went, both halves, or the whole, keep their author."""
+    text = workspace.text(task, "main")
+    text.write(before, author="model", turn=2)
+    revision = text.write(after, author="writer", turn=3)
+    found = provenance(lambda *_: text.revisions(), task.id, "main", 3)
+    assert {(one.origin.author, one.changed.author) for one in found} == {("model", "model")}
+    assert (revision.gained, revision.lost) == (0, 0)
+
+
 def test_provenance_goes_through_forks_picks_and_answers(workspace: Workspace, task: Task) -> None:
     """A paragraph that came from another draft, or was put back, is still of the turn that wrote it."""
     source = Source(task=task.id, draft="main", revision=1)

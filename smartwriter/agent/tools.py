@@ -94,7 +94,10 @@ class DraftTools:
 
     async def _edit(self, arguments: Mapping[str, Any]) -> str:
         edits, turn, known = _edits(arguments["edits"]), self.turn, self.known
-        return await self._revised(lambda: self._text.edit(edits, turn=turn, base=known), tell=True)
+        told = max(known, self.told)
+        return await self._revised(
+            lambda: self._text.edit(edits, turn=turn, base=known, told=told), tell=True
+        )
 
     async def _revised(self, change: Callable[[], Revision], *, tell: bool) -> str:
         try:

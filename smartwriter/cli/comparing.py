@@ -51,7 +51,20 @@ class _Compared:
             return f"Nothing differs{' but blank lines' if found.spacing else ''}.{ends}"
         added = _number(found.added_words, "word")
         moved = _number(found.moved, "paragraph")
-        return f"{added} added, {found.removed_words:,} removed, {moved} moved.{ends}"
+        counted = f"{added} added, {found.removed_words:,} removed, {moved} moved."
+        return " ".join([counted, *self._more()]) + ends
+
+    def _more(self) -> Iterator[str]:
+        """What the numbers do not show."""
+        kinds = [block.kind for block in self.comparison.blocks]
+        for kind in ("split", "merged"):
+            if times := kinds.count(kind):
+                yield f"{times:,} {kind}."
+        if places := self.comparison.recomposed:
+            yield (
+                f"In {_number(places, 'place')} what differs looks the same: its letters are composed of "
+                "other characters."
+            )
 
 
 def compared(before: tuple[str, str], after: tuple[str, str]) -> _Compared:
@@ -135,6 +148,10 @@ def _title(step: Step) -> str:
     if block.kind == "moved":
         edited = " and edited" if len(block.pieces) > 1 else ""
         return f"Paragraph {block.after}, moved from {block.before}{edited}"
+    if block.kind == "split":
+        return f"Paragraph {block.before}, split into {block.after} to {block.after_last}"
+    if block.kind == "merged":
+        return f"Paragraph {block.after}, merged from {block.before} to {block.before_last}"
     if block.kind == "added":
         return f"Paragraph {block.after}, added"
     if block.kind == "removed":
