@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 import smartwriter.journal as journal
 from smartwriter.agent.claude import sdk_reads
+from smartwriter.damage import Entry
 from smartwriter.drafts import sha256_of, sha256_of_bytes, text_of
 from smartwriter.lease import left_by
 from smartwriter.memory import normal
@@ -26,7 +27,7 @@ from smartwriter.names import original, readable_name
 from smartwriter.proposals import UNDER_WAY, Proposals
 from smartwriter.recovery import config_folder, orphans_of, recover
 from smartwriter.tasks import ANSWERED, MAIN, UNFILED, Draft, Revision, Task, Turn, TurnState, now
-from smartwriter.transcript import messages, relinked
+from smartwriter.transcript import Message, messages, relinked, stretches
 from smartwriter.workspace import Workspace
 
 _CONFLICT = re.compile(
@@ -210,17 +211,26 @@ def _transcript(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn
                 "the model does not know of it any more",
             )
     shown = messages(entries)
-    reached = sdk_reads(draft.session_id, entries)
-    missed = [message for message in shown if message.uuid not in reached]
+    missed = _missed(shown, entries)
     if missed:
+        helps = len(_missed(shown, relinked(entries))) < len(missed)
         yield Finding(
             "reader",
             transcript.path,
             f"the SDK's own reader reaches {len(shown) - len(missed)} of {len(shown)} messages",
             "an entry is missing in between; SmartWriter shows them all, and resuming gets past it",
-            f"link past it in a new file, and keep the old one as {transcript.path.name}.damaged-…",
-            partial(journal.rewrite, transcript.path, relinked),
+            f"link past it in a new file, and keep the old one as {transcript.path.name}.damaged-…"
+            if helps
+            else "",
+            partial(journal.rewrite, transcript.path, relinked) if helps else None,
         )
+
+
+def _missed(shown: list[Message], entries: list[Entry]) -> list[Message]:
+    """The messages that the SDK's own reader does not reach, in the stretch between two compactions that
+    they are in: past a compaction it goes by design in none."""
+    reached = set[str]().union(*(sdk_reads(stretch) for stretch in stretches(entries)))
+    return [message for message in shown if message.uuid not in reached]
 
 
 def _turns(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]) -> Iterator[Finding]:

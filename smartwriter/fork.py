@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from anyio.to_thread import run_sync
 
 import smartwriter.journal as journal
-from smartwriter.agent.claude import fork_transcript
-from smartwriter.damage import Entry
 from smartwriter.drafts import DraftText, check_text, current_number, known_after, shared_turn, text_of
 from smartwriter.errors import AlreadyExists, SessionMissing, TurnNotFound
 from smartwriter.task_manager import free_draft_name
 from smartwriter.tasks import ANSWERED, Draft, Origin, Source, Task, Turn, TurnState, WhatIf
-from smartwriter.transcript import cut, forked_uuids
+from smartwriter.transcript import cut
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -53,7 +51,7 @@ async def fork(
         name = await run_sync(_free_name, workspace, task, name)
         await run_sync(_clear_leftovers, workspace, task, name)
         plan = await run_sync(_plan, workspace, task, draft, at, revision, name)
-        session_id = await _fork_session(workspace, task, draft, plan)
+        session_id = await run_sync(_fork_session, workspace, task, draft, plan, name)
         await run_sync(_record_turns, workspace, task, name, plan, session_id)
         await run_sync(_copy_texts, workspace, task, name, plan)
         origin = Origin(draft=draft.name, turn=plan.last, revision=revision)
@@ -187,31 +185,33 @@ def _source(task: Task, draft: str, revision: int) -> Source:
 # The copies -----------------------------------------------------------------------------------
 
 
-async def _fork_session(workspace: Workspace, task: Task, draft: Draft, plan: _Plan) -> str:
+def _fork_session(workspace: Workspace, task: Task, draft: Draft, plan: _Plan, name: str) -> str:
+    """A session of the same bytes up to the end of the last shared turn.
+
+    So the model is sent, entry for entry, what it is sent in the origin; the SDK's own fork gives new
+    uuids to all, but not in what a compaction says of the messages that it kept, and those get lost.
+    """
+    session_id = str(uuid.uuid4())
     if not plan.shared:
-        return str(uuid.uuid4())
+        return session_id
     transcript = workspace.transcript(task, draft)
     try:
-        entries = (await run_sync(transcript.read)).entries
+        entries = transcript.read().entries
     except FileNotFoundError:
         entries = []
     last_entry = cut(entries, {turn.uuid for turn in plan.later})
     if last_entry is None:
         raise SessionMissing(task.address(draft.name), transcript.path)
-    store = workspace.store.bind(task.project_key)
-    session_id = await fork_transcript(store, draft.session_id, last_entry)
     key: SessionKey = {"project_key": task.project_key, "session_id": draft.session_id}
-    subpaths = await workspace.store.list_subkeys(key)
+    workspace.store.copy_now(key, session_id, last_entry, f"{task.title} ({name})")
+    subpaths = workspace.store.subkeys(key)
     if subpaths:
-        await run_sync(_copy_subagents, workspace, key, session_id, subpaths)
+        _copy_subagents(workspace, key, session_id, subpaths)
     return session_id
 
 
 def _copy_subagents(workspace: Workspace, key: SessionKey, session_id: str, subpaths: list[str]) -> None:
-    """Copy the transcripts of those subagents that the fork's own, or theirs, tells of.
-
-    The SDK's fork leaves them out.
-    """
+    """Copy the transcripts of those subagents that the fork's own, or theirs, tells of."""
     store = workspace.store
     fork_key: SessionKey = {"project_key": key["project_key"], "session_id": session_id}
     told = store.path(fork_key).read_bytes()
@@ -221,7 +221,8 @@ def _copy_subagents(workspace: Workspace, key: SessionKey, session_id: str, subp
             del waiting[subpath]
             origin: SessionKey = {**key, "subpath": subpath}
             target: SessionKey = {**fork_key, "subpath": subpath}
-            store.append_now(target, _of_session(journal.read(store.path(origin)).entries, session_id))
+            entries = journal.read(store.path(origin)).entries
+            store.append_now(target, cast("list[SessionStoreEntry]", entries))
             told += store.path(target).read_bytes()
 
 
@@ -229,27 +230,11 @@ def _agent_id(subpath: str) -> str:
     return subpath.rpartition("/")[2].removeprefix("agent-")
 
 
-def _of_session(entries: Iterable[Entry], session_id: str) -> list[SessionStoreEntry]:
-    renamed = [{**entry, "sessionId": session_id} if "sessionId" in entry else entry for entry in entries]
-    return cast("list[SessionStoreEntry]", renamed)
-
-
 def _record_turns(workspace: Workspace, task: Task, name: str, plan: _Plan, session_id: str) -> None:
     if not plan.shared:
         return
-    draft = Draft(name=name, session_id=session_id)
-    uuids = forked_uuids(workspace.transcript(task, draft).read().entries)
-    inherited = [
-        turn.model_copy(
-            update={
-                "uuid": uuids.get(turn.uuid, turn.uuid),
-                "session_id": session_id,
-                "inherited": True,
-                "revision": 1 if plan.known else 0,
-            }
-        )
-        for turn in plan.shared
-    ]
+    of_fork = {"session_id": session_id, "inherited": True, "revision": 1 if plan.known else 0}
+    inherited = [turn.model_copy(update=of_fork) for turn in plan.shared]
     workspace.tasks.record(task, name, inherited)
 
 

@@ -22,7 +22,7 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import smartwriter.journal as journal
 import smartwriter.roots as roots
@@ -127,7 +127,7 @@ class FileSessionStore:
         await to_the_end(self._delete, key)
 
     async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
-        return await to_the_end(self._list_subkeys, self.path(key).with_suffix(""))
+        return await to_the_end(self.subkeys, key)
 
     # Beyond it -------------------------------------------------------------------------------
 
@@ -158,6 +158,28 @@ class FileSessionStore:
         if entries:
             self._journal(self.path(key)).append(entries)
             roots.check_or_hold(self.root)
+
+    def subkeys(self, key: SessionKey | SessionListSubkeysKey) -> list[str]:
+        """As :meth:`list_subkeys`, blocking."""
+        return self._list_subkeys(self.path(key).with_suffix(""))
+
+    def copy_now(self, key: SessionKey, session_id: str, last_entry: str, title: str) -> None:
+        """Make a new session of the bytes of another one, up to and including an entry. Blocking.
+
+        The entries keep their uuids, and the id of the session that they come from; damage stays behind.
+        It is there as a whole or not at all.
+
+        :param last_entry: its uuid.
+        :param title: by which the new session is listed.
+        :raises FileNotFoundError: :raises KeyError: there is no such entry.
+        """
+        with journal.collector_paused():
+            data, replacements = _up_to(self.path(key), last_entry)
+        own: list[dict[str, Any]] = [{"type": "custom-title", "customTitle": title, "sessionId": session_id}]
+        if replacements:  # of tool results too long to be sent: the CLI heeds only those of its own session
+            own.append({"type": "content-replacement", "sessionId": session_id, "replacements": replacements})
+        copy: SessionKey = {"project_key": key["project_key"], "session_id": session_id}
+        journal.write_document(self.path(copy), data + b"".join(map(journal.encode, own)))
 
     # Blocking --------------------------------------------------------------------------------
 
@@ -276,3 +298,26 @@ def _unique(entries: Iterator[Entry]) -> Iterator[Entry]:
                 continue
             seen.add(mark)
         yield entry
+
+
+def _up_to(path: Path, last_entry: str) -> tuple[bytes, list[Any]]:
+    """A transcript's bytes up to and including an entry, whole lines alone; and what its results were
+    replaced by. :raises KeyError: there is no such entry."""
+    kept: list[Entry] = []
+    damage: list[Damage] = []
+    replacements: list[Any] = []
+    size = None
+    for end, entry in journal.stream(path, on_damage=damage.append):
+        kept.append(entry)
+        if entry.get("type") == "content-replacement" and isinstance(entry.get("replacements"), list):
+            replacements += entry["replacements"]
+        if entry.get("uuid") == last_entry:
+            size = end
+            break
+    if size is None:
+        raise KeyError(last_entry)
+    if damage:
+        return b"".join(map(journal.encode, kept)), replacements
+    with open(path, "rb") as file:
+        data = file.read(size)
+    return data if data.endswith(b"\n") else data + b"\n", replacements

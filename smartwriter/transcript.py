@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -98,34 +99,75 @@ def relinked(entries: Sequence[Entry]) -> list[Entry]:
     """The entries with links past those that are missing, so that any reader reaches them all."""
     parents, broken = _parents(_in_chain(entries))
     return [
-        entry | {"parentUuid": parents[entry["uuid"]]} if entry.get("uuid") in broken else entry
+        entry | {_link(entry): parents[entry["uuid"]]} if entry.get("uuid") in broken else entry
         for entry in entries
     ]
 
 
+def _link(entry: Entry) -> str:
+    """What names the entry before: with a parent of its own, a compaction would be none any more."""
+    return "logicalParentUuid" if is_compaction(entry) else "parentUuid"
+
+
+def stretches(entries: Sequence[Entry]) -> list[Sequence[Entry]]:
+    """The entries up to the first compaction, from there to the second, and so on.
+
+    A reader that starts with what the model is sent, as the SDK's, sees only the last.
+    """
+    starts = [number for number, entry in enumerate(entries) if is_compaction(entry)]
+    return [entries[start:end] for start, end in pairwise([0, *starts, len(entries)])]
+
+
 def cut(entries: Sequence[Entry], later_prompts: Collection[str]) -> str | None:
-    """The uuid of the last entry before the first of some prompts: where a turn's fork is cut.
+    """The uuid of the last entry before the first of some later turns: where a turn's fork is cut.
 
     Cutting anywhere earlier, at a tool call say, makes the CLI invent a result for it.
+
+    :param later_prompts: the uuids of the later turns' prompts.
     """
-    last = None
-    for entry in entries:
+    first = next((number for number, entry in enumerate(entries) if entry.get("uuid") in later_prompts), None)
+    shared = entries if first is None else entries[: _start_of_turn(entries, first)]
+    for entry in reversed(shared):
         uuid = entry.get("uuid")
-        if uuid in later_prompts:
-            break
         if isinstance(uuid, str) and entry.get("type") in _CHAINED and not entry.get("isSidechain"):
-            last = uuid
-    return last
+            return uuid
+    return None
 
 
-def forked_uuids(entries: Iterable[Entry]) -> dict[str, str]:
-    """The new uuid of each entry that a fork took over, by its uuid in the origin."""
-    found = {}
-    for entry in entries:
-        match entry:
-            case {"uuid": str(uuid), "forkedFrom": {"messageUuid": str(origin)}}:
-                found[origin] = uuid
-    return found
+def is_compaction(entry: Entry) -> bool:
+    """Whether the conversation goes on from a summary of all that is before this entry."""
+    return entry.get("type") == "system" and entry.get("subtype") == "compact_boundary"
+
+
+def _start_of_turn(entries: Sequence[Entry], prompt: int) -> int:
+    """The number of a turn's first entry.
+
+    That is its prompt, but for a command: the CLI writes down what it was after what it did, a
+    compaction's boundary and summary included.
+    """
+    numbers = {entry["uuid"]: number for number, entry in enumerate(entries[:prompt]) if "uuid" in entry}
+    start, of_command = prompt, _is_command(entries[prompt])
+    while of_command:
+        parent = numbers.get(entries[start].get("parentUuid"))
+        if parent is None or parent >= start:
+            break
+        entry = entries[parent]
+        summarised = any(map(_is_summary, entries[start:prompt]))
+        own = entry.get("promptId") == entries[prompt].get("promptId")
+        if not (summarised or (own and (entry.get("isMeta") or _is_summary(entry)))):
+            break
+        start = parent
+    return start
+
+
+def _is_command(entry: Entry) -> bool:
+    message = entry.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    return isinstance(content, str) and content.startswith("<command-name>")
+
+
+def _is_summary(entry: Entry) -> bool:
+    return bool(entry.get("isCompactSummary"))
 
 
 # The line of a conversation -------------------------------------------------------------------

@@ -48,7 +48,6 @@ def blockbuster() -> Iterator[BlockBuster]:
 
 _SDK_BLOCKS = {
     "session_resume": {"materialize_resume_session", "_rmtree_with_retry"},
-    "session_mutations": {"fork_session_via_store"},
     "transport/subprocess_cli": {"connect", "_find_cli", "__init__"},
 }
 

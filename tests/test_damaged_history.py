@@ -208,7 +208,7 @@ def test_where_the_sdks_reader_is_right_ours_shows_the_same(
     assert all(turn.state is TurnState.finished for turn in turns)
     entries = workspace.transcript(task, task.drafts["main"]).read().entries
     ours = messages(entries)
-    theirs = sdk_reads(task.drafts["main"].session_id, entries)
+    theirs = sdk_reads(entries)
     results = {item["uuid"] for item in entries if "toolUseResult" in item or _is_result(item)}
     assert {message.uuid for message in ours} == theirs - results
     assert not any(message.gap for message in ours)

@@ -13,8 +13,8 @@ from transcripts import entry
 
 import smartwriter.journal as journal
 from smartwriter.cli.app import cli
-from smartwriter.doctor import examine
-from smartwriter.errors import Invalid
+from smartwriter.doctor import Finding, examine
+from smartwriter.errors import Invalid, JournalError
 from smartwriter.journal import Journal
 from smartwriter.passages import Edit
 from smartwriter.tasks import Task, Turn, TurnState
@@ -307,3 +307,27 @@ def test_a_session_of_no_draft_is_only_named(workspace: Workspace, task: Task) -
     assert kinds(workspace) == ["unknown-session"]
     doctor(workspace, "--repair")
     assert stray.exists()
+
+
+@pytest.mark.parametrize("refuses", [False, True], ids=["changes nothing", "cannot"])
+def test_a_repair_that_leaves_its_finding_is_a_failure(
+    workspace: Workspace, task: Task, monkeypatch: pytest.MonkeyPatch, refuses: bool
+) -> None:
+    """All that was found is looked for again: a repair that has not helped is said to have failed; exit 1."""
+    tries = []
+
+    def repair() -> None:
+        tries.append(1)
+        if refuses:
+            raise JournalError(workspace.hidden, OSError(28, "No space left on device"))
+
+    def found(_: Workspace) -> list[Finding]:
+        path = workspace.hidden
+        return [Finding("x", path, f"has {len(tries)} things", "bad", "mend them", repair)]
+
+    monkeypatch.setattr("smartwriter.cli.doctor.examine", found)
+    result = doctor(workspace, "--repair")
+    why = "No space left on device" if refuses else "it is found again after its repair"
+    assert result.exit_code == 1 and len(tries) == 1
+    assert f"Not repaired: {workspace.hidden} has 0 things" in result.stderr and why in result.stderr
+    assert "Repaired" not in result.output

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import math
 import os
 import threading
@@ -587,3 +588,40 @@ async def test_deleting_and_appending_at_once(store: FileSessionStore) -> None:
     for deleted in await anyio.to_thread.run_sync(lambda: list((store.root / "trash").rglob("*.jsonl"))):
         found += numbers((await anyio.to_thread.run_sync(journal.read, deleted)).entries)
     assert sorted(found) == list(range(24))
+
+
+# Copying ----------------------------------------------------------------------------------------
+
+COPY = "22222222-3333-4444-8555-666666666666"
+COPY_KEY: SessionKey = {"project_key": "book", "session_id": COPY}
+
+
+async def test_a_copy_has_the_same_bytes(store: FileSessionStore) -> None:
+    """A session's copy begins with its very bytes up to an entry, is listed under its own title, and goes on
+    by itself: an entry that the one has by now, the other still takes."""
+    path = write_transcript(store, healthy())
+    await anyio.to_thread.run_sync(store.copy_now, KEY, COPY, entry_uuid(3), "Herons (trial)")
+    copied = store.path(COPY_KEY).read_bytes()
+    assert (
+        copied.startswith(lines(0, 1, 2, 3)) and copied.count(b"\n") == 5 and path.read_bytes() == healthy()
+    )
+    await store.append(COPY_KEY, as_stored(entries(3, 4)))
+    assert numbers(one for one in await store.load(COPY_KEY) or [] if "uuid" in one) == [0, 1, 2, 3, 4]
+    summaries = {one["session_id"]: one["data"] for one in await store.list_session_summaries("book")}
+    assert summaries[COPY]["custom_title"] == "Herons (trial)" and "custom_title" not in summaries[SESSION]
+
+
+async def test_a_copy_leaves_damage_behind(store: FileSessionStore) -> None:
+    """What is no whole entry is not copied, and what replaced a long result counts in the copy too; where
+    there is no such entry, nothing is made."""
+    replaced = {"type": "content-replacement", "sessionId": SESSION, "replacements": [{"id": "t-1"}]}
+    write_transcript(store, line(0) + b'{"torn\n' + json.dumps(replaced).encode() + b"\n" + lines(1, 2))
+    await anyio.to_thread.run_sync(store.copy_now, KEY, COPY, entry_uuid(1), "Copy")
+    assert not await store.damage(COPY_KEY)
+    loaded: list[Any] = list(await store.load(COPY_KEY) or [])
+    assert [one for one in loaded if one.get("sessionId") == COPY and "replacements" in one] == [
+        {**replaced, "sessionId": COPY}
+    ]
+    with pytest.raises(KeyError):
+        store.copy_now(KEY, "33333333-3333-4444-8555-666666666666", "nothing", "Copy")
+    assert len(await store.list_sessions("book")) == 2

@@ -7,7 +7,7 @@ import pytest
 
 from smartwriter.damage import Entry
 from smartwriter.journal import Journal
-from smartwriter.transcript import Message, Transcript, cut, forked_uuids, messages
+from smartwriter.transcript import Message, Transcript, cut, messages, relinked
 
 
 def user(uuid: str, content: Any, **more: Any) -> Entry:
@@ -179,21 +179,45 @@ def test_a_fork_is_cut_at_an_entry_of_the_chain() -> None:
     assert cut(entries, {"p-2"}) == "s-1"
 
 
-# What a fork took over --------------------------------------------------------------------------
+def compaction(uuid: str, logical: str, **metadata: Any) -> Entry:
+    return {
+        "type": "system",
+        "subtype": "compact_boundary",
+        "uuid": uuid,
+        "parentUuid": None,
+        "logicalParentUuid": logical,
+        "compactMetadata": metadata,
+    }
 
 
-def test_a_forks_entries_by_their_origin() -> None:
-    """Each entry that a fork copied is known by its uuid in the origin; its own are not among them."""
-    entries = [
-        user("n-1", "写", forkedFrom={"sessionId": "s", "messageUuid": "p-1"}),
-        assistant("n-2", text("好。"), forkedFrom={"sessionId": "s", "messageUuid": "a-1"}),
-        user("n-3", "再写"),
-        user("n-4", "x", forkedFrom=None),
-        {"type": "summary", "forkedFrom": {"messageUuid": "a-2"}},
-        assistant("n-5", forkedFrom={"sessionId": "s"}),
-    ]
-    assert forked_uuids(entries) == {"p-1": "n-1", "a-1": "n-2"}
-    assert forked_uuids(CONVERSATION) == {}
+COMPACTED: list[Entry] = [
+    *CONVERSATION,
+    compaction("b", "a-4", trigger="manual", preTokens=9000, postTokens=1200),
+    user("sum", "This session is being continued …", parentUuid="b", isCompactSummary=True, promptId="c"),
+    user("cav", "<local-command-caveat>…", parentUuid="sum", isMeta=True, promptId="c"),
+    user("com", "<command-name>/compact</command-name>", parentUuid="cav", promptId="c"),
+    user("out", "<local-command-stdout>Compacted", parentUuid="com", promptId="c"),
+    user("p-3", "Go on.", parentUuid="out", promptId="d"),
+    user("cav-2", "<local-command-caveat>…", parentUuid="p-3", isMeta=True, promptId="e"),
+    user("com-2", "<command-name>/compact</command-name>", parentUuid="cav-2", promptId="e"),
+]
+"""As the CLI writes a compaction by command, which it notes after what it did, and one that failed."""
+
+
+def test_a_compaction_belongs_to_the_turn_that_asked_for_it() -> None:
+    """Cut before a command, nothing of what it did is shared: no boundary, no summary; cut after it, all."""
+    assert cut(COMPACTED, {"com", "p-3"}) == "a-4"
+    assert cut(COMPACTED, {"p-3"}) == "out"
+    assert cut(COMPACTED, {"com-2"}) == "p-3"
+    by_itself = [*COMPACTED, user("p-4", "On."), compaction("b-2", "p-4"), assistant("a-5", text("Yes."))]
+    assert cut(by_itself, {"p-4"}) == "com-2" and cut(by_itself, ()) == "a-5"
+
+
+def test_linking_past_a_gap_leaves_a_compaction_one() -> None:
+    """Where what a compaction follows is missing, it is linked as a compaction is: without a parent."""
+    missing = [one for one in COMPACTED if one.get("uuid") != "a-4"]
+    (boundary,) = [one for one in relinked(missing) if one.get("uuid") == "b"]
+    assert (boundary["parentUuid"], boundary["logicalParentUuid"]) == (None, "p-2")
 
 
 # The file ---------------------------------------------------------------------------------------

@@ -37,14 +37,13 @@ from claude_agent_sdk import (
     ToolUseBlock,
     UserMessage,
     create_sdk_mcp_server,
-    fork_session_via_store,
     get_session_messages_from_store,
 )
 
 from smartwriter.agent.spawning import own_session
 from smartwriter.agent.tools import Tool
 from smartwriter.errors import SmartWriterError
-from smartwriter.journal import collector_paused, write_document
+from smartwriter.journal import write_document
 from smartwriter.session_store import BoundSessionStore
 from smartwriter.tasks import Usage
 
@@ -385,26 +384,14 @@ class _Listener:
             self._characters = 0
 
 
-async def fork_transcript(store: BoundSessionStore, session_id: str, last_entry: str) -> str:
-    """Copy a session up to and including an entry, without starting the CLI.
-
-    Returns the new session's id. Its entries have new uuids; ``forkedFrom`` holds the old ones.
-    """
-    # With a title given, the SDK need not look through all entries for one.
-    title = f"Fork of {session_id}"
-    with collector_paused():
-        result = await fork_session_via_store(store, session_id, up_to_message_id=last_entry, title=title)
-    return result.session_id
-
-
-def sdk_reads(session_id: str, entries: Sequence[Mapping[str, Any]]) -> set[str]:
+def sdk_reads(entries: Sequence[Mapping[str, Any]]) -> set[str]:
     """The uuids of the messages that the SDK's own reader finds in a transcript."""
 
     class Shown:
         async def load(self, key: SessionKey) -> list[SessionStoreEntry]:
             return cast("list[SessionStoreEntry]", entries)
 
-    reading = get_session_messages_from_store(cast("SessionStore", Shown()), session_id)
+    reading = get_session_messages_from_store(cast("SessionStore", Shown()), str(uuid4()))
     try:
         reading.send(None)  # there is nothing in it to wait for
     except StopIteration as done:

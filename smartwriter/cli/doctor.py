@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from smartwriter.cli.app import as_json, in_workspace, print_json
 from smartwriter.doctor import Finding, examine
+from smartwriter.errors import SmartWriterError
 from smartwriter.workspace import Workspace
-
-_MOST_ROUNDS = 3
 
 
 @click.command()
@@ -36,17 +37,35 @@ def doctor_command(context: click.Context, workspace: Workspace, repair: bool, j
 
 
 def _repaired(workspace: Workspace, findings: list[Finding]) -> list[Finding]:
-    """Repair, and what is still found then: a repair may bring other things to light."""
-    for _ in range(_MOST_ROUNDS):
-        repairable = [finding for finding in findings if finding.repair is not None]
-        if not repairable:
-            break
-        for finding in repairable:
-            assert finding.repair is not None
-            finding.repair()
-            click.echo(f"Repaired: {finding.path} {finding.what}; it was to {finding.remedy}.", err=True)
+    """Repair, each once, and what is still found then: a repair may bring other things to light."""
+    tried: set[tuple[str, Path, str]] = set()
+    while repairable := [one for one in findings if one.repair and _identity(one) not in tried]:
+        failed = {_identity(finding): error for finding in repairable if (error := _failure(finding))}
+        tried.update(map(_identity, repairable))
         findings = list(examine(workspace))
+        still = {_identity(finding) for finding in findings}
+        for finding in repairable:
+            why = failed.get(_identity(finding)) or "it is found again after its repair"
+            if _identity(finding) in still:
+                click.secho(f"Not repaired: {finding.path} {finding.what}; {why}.", err=True, fg="red")
+            else:
+                click.echo(f"Repaired: {finding.path} {finding.what}; it was to {finding.remedy}.", err=True)
     return findings
+
+
+def _identity(finding: Finding) -> tuple[str, Path, str]:
+    """The same before and after a repair that changed nothing, and after one that did a part."""
+    return finding.kind, finding.path, finding.remedy
+
+
+def _failure(finding: Finding) -> str:
+    """Repair; what went wrong, if anything."""
+    assert finding.repair is not None
+    try:
+        finding.repair()
+    except (SmartWriterError, OSError) as error:
+        return str(error).rstrip(".")
+    return ""
 
 
 def _line(finding: Finding) -> str:

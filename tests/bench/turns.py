@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, InMemorySessionStore, ResultMessage
 from claude_agent_sdk.types import SessionKey, SessionListSubkeysKey, SessionStoreEntry
 
 from bench.material import PROJECT, key, stored
 from bench.ratio import Clock, Got, Row, Target, Timed, interleaved, shown
-from smartwriter.agent.claude import fork_transcript
 from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, offline_env
 from smartwriter.session_store import FileSessionStore
 
@@ -124,11 +124,10 @@ def _bound(key: SessionKey) -> SessionKey:
 
 async def _fork(folder: Path) -> Got:
     files, session_id, written = stored(folder, 13 * _MB)
-    store = files.bind(PROJECT)
 
     async def run() -> Clock:
         with Clock() as clock:
-            await fork_transcript(store, session_id, written.last_uuid)
+            files.copy_now(key(session_id), str(uuid4()), written.last_uuid, "Fork")
         return clock
 
     await run()
