@@ -20,6 +20,7 @@ from smartwriter.comparison import Block, Comparison, Piece, compare
 from smartwriter.drafts import shared_turn, text_of
 from smartwriter.errors import Invalid
 from smartwriter.export import checked_ending, guessed_language, page, printable, write_file
+from smartwriter.speakers import prompts, whole_answer
 from smartwriter.tasks import Draft, Revision, Task, Turn, Usage, usage_of
 from smartwriter.transcript import Message, messages
 from smartwriter.words import count_words
@@ -77,6 +78,7 @@ def history_of(workspace: Workspace, task: Task, draft: Draft) -> History:
     """
     turns = workspace.tasks.turns(task, draft.name)
     contents = workspace.conversation(task, draft, turns)
+    said = messages(contents.entries, prompts(turns))
     path = workspace.transcript(task, draft).path
     text = workspace.text(task, draft.name)
     revisions = text.revisions()
@@ -91,7 +93,7 @@ def history_of(workspace: Workspace, task: Task, draft: Draft) -> History:
         warnings.append(str(error))
     return History(
         title=task.title,
-        steps=tuple(_in_order(_turn_steps(turns, messages(contents.entries)), revisions)),
+        steps=tuple(_in_order(_turn_steps(turns, said), revisions)),
         facts=tuple(_header(task, draft, turns, revisions)),
         warnings=tuple(warnings),
     )
@@ -149,15 +151,8 @@ def _turn_step(turn: Turn, answer: list[Message]) -> Step:
         title=f"Turn {turn.number}: {turn.state.value}{where}",
         facts=tuple(fact.strip(" ·") for fact in facts if fact.strip(" ·")),
         prompt=turn.prompt,
-        body=_with_partial(body, turn.partial.strip()),
+        body=whole_answer(body, turn.partial.strip()),
     )
-
-
-def _with_partial(stored: str, heard: str) -> str:
-    """An answer that broke off: what is in the transcript of it, and what was only heard."""
-    if heard in stored:
-        return stored
-    return heard if stored in heard else f"{stored}\n\n{heard}"
 
 
 def _revision_step(revision: Revision, before: str) -> Step:

@@ -107,8 +107,8 @@ class MemoryVersions:
         if not earlier:
             return
         with self._journal(new).locked() as transaction:
-            known = {version.timestamp for version in self.log(new)}  # of a time when it had that name before
-            missing = [version for version in earlier if version.timestamp not in known]
+            known = self.log(new)  # of a time when it had that name before
+            missing = [version for version in earlier if version not in known]
             transaction.append([to_line(version) for version in missing])
 
     def _last(self, collection: str) -> Mapping[str, str]:

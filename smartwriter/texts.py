@@ -15,6 +15,7 @@ from smartwriter.comparison import matches
 from smartwriter.drafts import current_number, text_of
 from smartwriter.errors import Invalid, ParagraphNotFound, TextConflict, TurnNotFound
 from smartwriter.passages import line_end_of, with_line_ends
+from smartwriter.speakers import whole_answer
 from smartwriter.tasks import Draft, Revision, Source, Task
 from smartwriter.transcript import answer_to
 from smartwriter.words import paragraphs, spans
@@ -73,7 +74,8 @@ def take_answer(workspace: Workspace, task: Task, draft: Draft, turn: int | None
         raise TurnNotFound(task.address(draft.name), turn or 1, len(turns))
     wanted, later = turns[found[-1]], {one.uuid for one in turns[found[-1] + 1 :]}
     entries = workspace.conversation(task, draft, [wanted]).entries
-    answer = answer_to(entries, wanted.uuid, later, whole=False) or wanted.partial
+    stored = answer_to(entries, wanted.uuid, later, whole=False) or ""
+    answer = whole_answer(stored, wanted.partial)
     if not answer.strip():
         raise Invalid(f"Turn {wanted.number} of {task.address(draft.name)} has no answer to take.")
     source = Source(task=task.id, draft=draft.name, turn=wanted.number)

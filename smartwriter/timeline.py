@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from smartwriter.comparison import word_changes
+from smartwriter.drafts import shared_turn
 from smartwriter.tasks import Draft, Revision, Task, Turn
 from smartwriter.workspace import Workspace
 
@@ -51,12 +51,13 @@ def _ordered(
     forks: Sequence[Draft],
     branch: Callable[[Draft], Branch],
 ) -> list[Turn | Change | Branch]:
-    own: list[tuple[datetime, Turn | Change | Branch]] = [
-        (turn.started_at, turn) for turn in turns if not turn.inherited
-    ]
-    own += [(change.revision.at, change) for change in _changes(revisions)]
-    own.sort(key=lambda item: item[0])
-    items = [item for _, item in own]
+    items: list[Turn | Change | Branch] = []
+    waiting = [turn for turn in turns if not turn.inherited]
+    for change in _changes(revisions):  # by number: a clock may go back
+        while waiting and waiting[0].number <= shared_turn(change.revision):
+            items.append(waiting.pop(0))
+        items.append(change)
+    items += waiting
     for fork in reversed(forks):  # each right behind what it shares; the oldest of one place first
         items.insert(_place(fork, items, draft), branch(fork))
     return items

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import smartwriter.journal as journal
 from smartwriter.damage import Entry
+from smartwriter.speakers import prompt_and_notes, speaker, words
 
 _CHAINED = frozenset({"user", "assistant", "attachment", "system", "progress"})
 
@@ -26,6 +26,8 @@ class Message:
     """Names of the tools that it used."""
     gap: bool = False
     """Something is missing before it: an entry that it goes back to is not in the file."""
+    notes: str = ""
+    """What the program told the model before this prompt of the writer's."""
 
 
 @dataclass(frozen=True)
@@ -52,24 +54,29 @@ class Transcript:
         return journal.read(self.path)
 
 
-def messages(entries: Iterable[Entry]) -> list[Message]:
-    """The conversation, as a writer would read it: no tool results, no service entries.
+def messages(entries: Iterable[Entry], prompts: Mapping[str, str] | None = None) -> list[Message]:
+    """The conversation, as a writer would read it: no tool results, and only what somebody said.
 
     As the SDK's own reader, it goes back from the last thing said from parent to parent, so that
     a line of the conversation that was abandoned is not shown. Unlike it, it gets past entries
     that are missing, parents that lead in a circle, and compactions.
+
+    :param prompts: what the writer said in each turn, by uuid: notes were sent with it.
     """
     chain, broken = _line_of_conversation(_in_chain(entries))
     found: list[Message] = []
     gap = False
     for entry in chain:
         gap = gap or entry["uuid"] in broken
-        if entry.get("type") not in ("user", "assistant") or _is_service(entry):
+        if (prompt := (prompts or {}).get(entry["uuid"])) is not None:
+            prompt, notes = prompt_and_notes(words(entry)[0], prompt)
+            found.append(Message("user", entry["uuid"], prompt, (), gap, notes))
+        elif role := speaker(entry):
+            text, tools = words(entry)
+            found.append(Message(role, entry["uuid"], text, tools, gap))
+        else:
             continue
-        text, tools = _content(entry.get("message"))
-        if text.strip() or tools:
-            found.append(Message(entry["type"], entry["uuid"], text, tools, gap))
-            gap = False
+        gap = False
     return found
 
 
@@ -88,10 +95,9 @@ def answer_to(
         if entry.get("uuid") in later:
             break
         after = after or entry.get("uuid") == prompt
-        if after and entry.get("type") == "assistant" and not _is_service(entry):
-            texts.append(_content(entry.get("message"))[0])
-            message = entry.get("message")
-            ended = isinstance(message, dict) and message.get("stop_reason") == "end_turn"
+        if after and speaker(entry) == "assistant":
+            texts.append(words(entry)[0])
+            ended = entry["message"].get("stop_reason") == "end_turn"
     return "\n\n".join(text for text in texts if text) if ended or not whole else None
 
 
@@ -301,21 +307,3 @@ def _answer(entry: Entry) -> str | None:
         return None
     id = message.get("id")
     return id if isinstance(id, str) and id else None
-
-
-def _is_service(entry: Entry) -> bool:
-    return any(entry.get(mark) for mark in ("isMeta", "isSidechain", "isCompactSummary"))
-
-
-def _content(message: Any) -> tuple[str, tuple[str, ...]]:
-    content = message.get("content") if isinstance(message, dict) else None
-    if isinstance(content, str):
-        return content, ()
-    texts, tools = [], []
-    for block in content if isinstance(content, list) else []:
-        match block:
-            case {"type": "text", "text": str(text)}:
-                texts.append(text)
-            case {"type": "tool_use", "name": str(name)}:
-                tools.append(name)
-    return "\n\n".join(texts), tuple(tools)

@@ -33,7 +33,7 @@ def test_layers_import_only_downwards() -> None:
         {"errors", "tasks", "events", "names", "damage", "words", "passages", "comparison", "provenance"}
         | {"carrying"}
         | {"front_matter", "tokens", "sections", "index"}
-        | {"conflicts", "lines", "harmless"},
+        | {"conflicts", "lines", "harmless", "speakers"},
         {"journal", "summaries", "session_store", "memory", "task_manager", "drafts", "lease"}
         | {"transcript", "workspace", "live", "spool", "config", "texts", "timeline"}
         | {"memory_versions", "whole_file", "proposals", "document", "records", "roots", "threads"},

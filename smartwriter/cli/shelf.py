@@ -11,6 +11,7 @@ from smartwriter.cli.app import as_json, in_workspace, offline_option, print_jso
 from smartwriter.cli.terminal import secho
 from smartwriter.errors import Invalid
 from smartwriter.memory import normal
+from smartwriter.speakers import prompts
 from smartwriter.tasks import Task, Turn, Usage, usage_of
 from smartwriter.transcript import messages
 from smartwriter.workspace import Workspace
@@ -94,7 +95,7 @@ def show_command(workspace: Workspace, address: str, json_: bool) -> None:
     task, draft = workspace.tasks.resolve(address)
     turns = workspace.tasks.turns(task, draft.name)
     contents = workspace.conversation(task, draft, turns)
-    said = messages(contents.entries)
+    said = messages(contents.entries, prompts(turns))
     if json_:
         print_json(_conversation(task, draft.name, turns, said))
         return
@@ -107,6 +108,8 @@ def show_command(workspace: Workspace, address: str, json_: bool) -> None:
             number = numbers.get(message.uuid)
             label = f"turn {number}" if number else "you"
             secho(f"\n[{label}] {message.text}", fg="cyan")
+            for line in _told(message.notes):
+                secho(f"  · told with it: {line}", dim=True)
             continue
         if message.text.strip():
             click.echo(f"\n{message.text.strip()}")
@@ -127,10 +130,21 @@ def _conversation(task: Task, draft: str, turns: list[Turn], said: list[Any]) ->
         "draft": draft,
         "turns": [turn.model_dump(mode="json") for turn in turns],
         "messages": [
-            {"role": message.role, "uuid": message.uuid, "text": message.text, "tools": message.tools}
+            {
+                "role": message.role,
+                "uuid": message.uuid,
+                "text": message.text,
+                "tools": message.tools,
+                "notes": message.notes,
+            }
             for message in said
         ],
     }
+
+
+def _told(notes: str) -> list[str]:
+    """The beginning of each note that the program sent before a prompt."""
+    return [note[1:].partition("\n")[0].rstrip("]") for note in notes.split("\n\n") if note[:1] == "["]
 
 
 @click.command()
