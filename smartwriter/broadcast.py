@@ -13,11 +13,12 @@ import anyio
 from anyio.to_thread import run_sync
 
 from smartwriter.errors import JournalError
-from smartwriter.events import Event, TextDelta, ThinkingDelta
+from smartwriter.events import ArticleDelta, Event, TextDelta, ThinkingDelta
 from smartwriter.live import LiveJournal, LiveReader
 
-MERGE_S = 0.1  # a page need not be repainted more often, nor the disk be asked
+MERGE_S = 0.04  # a page need not be repainted more often, nor the disk be asked
 _POLL_S = 0.1  # how soon another process hears of something
+_TYPED = (TextDelta, ThinkingDelta, ArticleDelta)
 
 
 class Broadcast:
@@ -37,19 +38,18 @@ class Broadcast:
         if not self._merged(event):
             self._pending.append(event)
         self._news.set()
-        if not isinstance(event, TextDelta | ThinkingDelta):
+        if not isinstance(event, _TYPED):
             self._hurry.set()
 
     def _merged(self, event: Event) -> bool:
         last = self._pending[-1] if self._pending else None
-        if (
-            isinstance(event, TextDelta | ThinkingDelta)
-            and type(last) is type(event)
-            and last.turn == event.turn
-        ):
-            self._pending[-1] = last.model_copy(update={"text": last.text + event.text})
-            return True
-        return False
+        if not isinstance(event, _TYPED) or not isinstance(last, _TYPED):
+            return False
+        both = event.model_copy(update={"text": last.text + event.text})
+        if last.model_copy(update={"text": both.text}) != both:
+            return False
+        self._pending[-1] = both
+        return True
 
     async def run(self) -> None:
         """Keep and tell, until closed."""

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 import smartwriter.journal as journal
 from smartwriter.agent.claude import sdk_reads
 from smartwriter.damage import Entry
-from smartwriter.drafts import sha256_of, sha256_of_bytes, text_of
+from smartwriter.drafts import current_number, sha256_of, sha256_of_bytes, text_of
 from smartwriter.lease import left_by
 from smartwriter.memory import normal
 from smartwriter.memory_versions import MemoryVersions
@@ -273,7 +273,7 @@ def _revisions(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]
             "put it in its place",
             partial(workspace.take_hand_edit, task, draft.name),
         )
-    elif not text.path.exists():
+    elif current_number(revisions) and not text.path.exists():
         yield Finding(
             "text",
             text.path,

@@ -175,16 +175,35 @@ class DraftText:
         """
         revisions = self.revisions()
         text = self._settled(text_of(revisions))
-        as_recorded = text == text_of(revisions) or (text is None and not (restore and revisions))
+        exists = current_number(revisions) > 0
+        as_recorded = text == text_of(revisions) or (text is None and not (restore and exists))
         if as_recorded and not self._next.exists():
             return HandEdit()
         with self._journal.locked() as transaction:
             before = self.revisions()
             after = self._catch_up(transaction, turn)
-            gone = self._read_file() is None and bool(after)
+            gone = self._read_file() is None and current_number(after) > 0
             if gone and restore:
                 journal.write_document(self._place, text_of(after))
         return HandEdit(after[-1] if len(after) > len(before) else None, gone and restore)
+
+    def keep_cut_off(self, text: str, turn: int) -> Revision | None:
+        """Keep what had arrived of a call that never came to its end, as a version beside the text.
+
+        :returns: None where there is nothing to keep, or the turn has a version of this text already.
+        """
+        text = text.replace("\0", "")  # which no Markdown file can hold
+        if not text.strip():
+            return None
+        with self._journal.locked() as transaction:
+            revisions = self.revisions()
+            text = in_the_manner_of(text_of(revisions), text)
+            if any(earlier.turn == turn and earlier.text == text for earlier in revisions):
+                return None
+            revision = _next_revision(revisions, text, "model", turn)
+            revision = revision.model_copy(update={"aside": True, "cut_off": True})
+            transaction.append([_line(revision)])
+        return revision
 
     def put_away(self) -> None:
         """Move the file to the trash; the revisions stay."""

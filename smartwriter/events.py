@@ -61,10 +61,47 @@ class ThinkingDelta(_OfDraft):
     text: str
 
 
+class CallBegun(_OfDraft):
+    """The model begins to write into the draft: the input of one of the draft's tools arrives."""
+
+    kind: Literal["call_begun"] = "call_begun"
+    turn: int
+    call: str
+    tool: str
+
+
+class ArticleDelta(_OfDraft):
+    """A piece of the article, as it is typed into a call."""
+
+    kind: Literal["article_delta"] = "article_delta"
+    turn: int
+    call: str
+    field: str
+    """Of the tool's input: ``text``; of an edit ``old_text``, the passage, and ``new_text``, what replaces
+    it; or where a text is to go."""
+    edit: int = 0
+    """Which of a call's edits, from 0."""
+    text: str
+    """Empty where a field begins."""
+
+
+class CallDropped(_OfDraft):
+    """The API was asked anew: what was typed into the call does not count, if the new answer comes."""
+
+    kind: Literal["call_dropped"] = "call_dropped"
+    turn: int
+    call: str
+
+
 class ToolUsed(_OfDraft):
+    """A call has arrived, or what there is of it."""
+
     kind: Literal["tool_used"] = "tool_used"
     turn: int
     name: str
+    call: str = ""
+    whole: bool = True
+    """False: the answer was at its greatest length in the middle of the call."""
 
 
 class ToolAnswered(_OfDraft):
@@ -72,10 +109,20 @@ class ToolAnswered(_OfDraft):
     turn: int
     text: str
     failed: bool
+    call: str = ""
 
 
 class DraftRevised(_OfDraft):
     kind: Literal["draft_revised"] = "draft_revised"
+    turn: int
+    revision: int
+    characters: int
+
+
+class CutOffKept(_OfDraft):
+    """What had been typed of a call that did not come to its end is a version beside the text."""
+
+    kind: Literal["cut_off_kept"] = "cut_off_kept"
     turn: int
     revision: int
     characters: int
@@ -157,9 +204,13 @@ Event = (
     | TextDelta
     | TextDropped
     | ThinkingDelta
+    | CallBegun
+    | ArticleDelta
+    | CallDropped
     | ToolUsed
     | ToolAnswered
     | DraftRevised
+    | CutOffKept
     | MemoryProposed
     | UsageCounted
     | Retrying

@@ -175,7 +175,8 @@ def _text_after(
     if latest and (now := text.read()) != recorded:
         check_text(now, f" ({text.path})")
         return _Text(now, None)
-    return _Text(recorded, _source(task, owner.name, current_number(revisions))) if revisions else None
+    number = current_number(revisions)
+    return _Text(recorded, _source(task, owner.name, number)) if number else None
 
 
 def _source(task: Task, draft: str, revision: int) -> Source:

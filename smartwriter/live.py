@@ -20,6 +20,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 import smartwriter.journal as journal
+from smartwriter.calls import Calls
 from smartwriter.damage import Entry
 from smartwriter.events import (
     Event,
@@ -72,6 +73,10 @@ class LiveJournal:
             for event in placed
         )
         return placed
+
+    def calls(self, turn: int) -> Calls:
+        """What was being typed into the draft in a turn that did not end."""
+        return Calls(turn, _events(self.path))
 
     def partial_text(self, turn: int) -> str:
         """What was heard of the answer of a turn that did not end."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from smartwriter.errors import Invalid
 
 _MOST_COMPARED = 2000  # characters of a passage that is looked for
 _LEAST_ALIKE = 50.0  # percent, to be worth showing
+_MOST_HEADINGS = 40  # to be named
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,56 @@ def _found(text: str, old: str, known: Sequence[str], which: str) -> tuple[int, 
 def _count(text: str, passage: str) -> int:
     """How often it stands there, overlapping ones too."""
     return len(re.findall(f"(?={re.escape(passage)})", text)) if passage else 0
+
+
+def appended(text: str, addition: str, heading: str = "") -> str:
+    """A text with more behind it, as paragraphs of their own.
+
+    :param heading: of the section at whose end it goes, with or without its marks; empty: at the end of all.
+    :raises Invalid: unless there is exactly one such heading.
+    """
+    line_end = line_end_of(text)
+    addition = with_line_ends(addition.strip("\r\n"), line_end) + line_end
+    end = _section_end(text, heading) if heading.strip(" #\t\r\n") else len(text)
+    after = text[end:].lstrip("\r\n")
+    return before_more(text[:end]) + addition + (line_end + after if after else "")
+
+
+def before_more(text: str) -> str:
+    """A text with the blank line behind which another paragraph can begin."""
+    said = text.rstrip("\r\n")
+    return said + line_end_of(text) * 2 if said else text
+
+
+def _section_end(text: str, heading: str) -> int:
+    wanted = heading.strip().strip("#").strip()
+    headings = list(_headings(text))
+    found = [number for number, (_, _, title) in enumerate(headings) if title == wanted]
+    if len(found) != 1:
+        has = "; ".join(title for _, _, title in headings[:_MOST_HEADINGS]) or "none"
+        raise Invalid(
+            f"The heading {wanted!r} stands {len(found)} times in the draft; it must stand there exactly "
+            f"once. Nothing was changed. The headings are: {has}."
+        )
+    _, level, _ = headings[found[0]]
+    later = (start for start, other, _ in headings[found[0] + 1 :] if other <= level)
+    return next(later, len(text))
+
+
+def _headings(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where each heading starts, its level and its words; those within fences are none."""
+    fence = ""
+    for line in _LINE.finditer(text):
+        mark = _FENCE.match(line[0])
+        if mark is not None and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
+        elif not fence and (heading := _HEADING.match(line[0])):
+            yield line.start(), len(heading[1]), heading[2].strip()
+
+
+_LINE = re.compile(r"[^\n]+")
+_FENCE = re.compile(r" {0,3}(```+|~~~+)")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t\r]*$")
 
 
 def in_the_manner_of(before: str, after: str) -> str:

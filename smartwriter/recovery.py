@@ -179,7 +179,9 @@ def _settle(workspace: Workspace, task: Task, draft: Draft) -> list[Recovered]:
     live = LiveJournal(workspace.live_path(task, draft.name))
     entries = _entries(workspace, task, draft)
     settled = []
+    text = workspace.text(task, draft.name)
     for turn in turns:
+        live.calls(turn.number).keep(text)
         answer = answer_to(entries, turn.uuid)
         if answer is not None:
             end = {"state": TurnState.recovered, "partial": ""}

@@ -216,4 +216,7 @@ class Revision(Value):
     """Words, to the text before it; with ``lost``. None: recorded by a version that did not count."""
     lost: int | None = None
     aside: bool = False
-    """Kept, but never the draft's text: it did not fit to what the writer had changed meanwhile."""
+    """Kept, but never the draft's text: it did not fit to what the writer had changed meanwhile, or is
+    ``cut_off``."""
+    cut_off: bool = False
+    """What had arrived of a call that never came to its end; always ``aside``."""

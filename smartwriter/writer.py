@@ -12,8 +12,10 @@ from anyio.to_thread import run_sync
 
 from smartwriter.agent.claude import (
     AgentError,
+    BeganCall,
     ClaudeAgent,
     Conversation,
+    DroppedCall,
     Ended,
     Happening,
     Limited,
@@ -24,14 +26,20 @@ from smartwriter.agent.claude import (
     SessionSettings,
     Thought,
     ToolAnswer,
+    Typed,
     Unsaid,
     UsedTool,
 )
 from smartwriter.agent.prompt import system_prompt
 from smartwriter.agent.tools import DraftTools, MemoryTools
 from smartwriter.briefing import Briefing
+from smartwriter.calls import DRAFT_TOOLS, Calls
 from smartwriter.errors import JournalError, NotSavedYet, SessionMissing
 from smartwriter.events import (
+    ArticleDelta,
+    CallBegun,
+    CallDropped,
+    CutOffKept,
     DraftRevised,
     Event,
     Failed,
@@ -98,6 +106,8 @@ class DraftWriter:
         self._hang_up = AsyncExitStack()
         self._number = 0  # of the turn being taken
         self._heard = ""  # of its answer
+        self._calls = Calls(0)  # of it
+        self._writing: set[str] = set()  # the calls among them that write into the draft
         self._new_session_id: str | None = None
         self._stopping = False
 
@@ -121,6 +131,8 @@ class DraftWriter:
         await self._settle()
         start = await run_sync(self._start, prompt)
         self._number, self._heard = start.turn.number, ""
+        self._calls = Calls(self._number)
+        self._writing = set()
         self._tell(TurnStarted, turn=self._number, prompt=prompt)
         turn = await self._recorded(await self._take(start))
         self._tell(UsageCounted, turn=turn.number, usage=turn.usage)
@@ -194,6 +206,7 @@ class DraftWriter:
     def _cut_off(self, turn: Turn) -> Turn:
         """A turn that says it runs although we hold the lease: its process died."""
         partial = self.live.partial_text(turn.number)
+        self.live.calls(turn.number).keep(self._text)
         return turn.model_copy(update={"state": TurnState.interrupted, "ended_at": now(), "partial": partial})
 
     def _is_stored(self, turns: list[Turn]) -> bool:
@@ -249,10 +262,25 @@ class DraftWriter:
                 self._tell(TextDropped, turn=self._number, characters=characters)
             case Thought(text):
                 self._tell(ThinkingDelta, turn=self._number, text=text)
-            case UsedTool(name):
-                self._tell(ToolUsed, turn=self._number, name=name)
-            case ToolAnswer(text, failed):
-                self._tell(ToolAnswered, turn=self._number, text=text, failed=failed)
+            case BeganCall(call, tool) if tool in DRAFT_TOOLS:
+                self._writing.add(call)
+                self._tell(CallBegun, turn=self._number, call=call, tool=tool)
+            case Typed(call, piece) if call in self._writing and piece.path:
+                edit = next((key for key in piece.path if isinstance(key, int)), 0)
+                self._tell(
+                    ArticleDelta,
+                    turn=self._number,
+                    call=call,
+                    field=str(piece.path[-1]),
+                    edit=edit,
+                    text=piece.text,
+                )
+            case DroppedCall(call) if call in self._writing:
+                self._tell(CallDropped, turn=self._number, call=call)
+            case UsedTool(name, call, whole):
+                self._tell(ToolUsed, turn=self._number, name=name, call=call, whole=whole)
+            case ToolAnswer(text, failed, call):
+                self._tell(ToolAnswered, turn=self._number, text=text, failed=failed, call=call)
             case Retry(attempt, of, wait_s, why):
                 self._tell(Retrying, turn=self._number, attempt=attempt, of=of, wait_s=wait_s, why=why)
             case Limited(until):
@@ -279,7 +307,9 @@ class DraftWriter:
         self._tell(NotSaved, turn=self._number, detail=detail)
 
     def _tell(self, kind: type[Event], **fields: Any) -> None:
-        self._publish(kind(task=self._task.id, draft=self._draft.name, **fields))
+        event = kind(task=self._task.id, draft=self._draft.name, **fields)
+        self._calls.take(event)
+        self._publish(event)
 
     # After -----------------------------------------------------------------------------------
 
@@ -300,6 +330,8 @@ class DraftWriter:
         if self._new_session_id is not None:
             await run_sync(self._change_session, self._new_session_id)
             self._new_session_id = None
+        for kept in await run_sync(self._calls.keep, self._text):
+            self._tell(CutOffKept, turn=turn.number, revision=kept.number, characters=len(kept.text))
         turn = turn.model_copy(update={"ended_at": now(), "revision": self._tools.known})
         await run_sync(self._workspace.tasks.record, self._task, self._draft.name, [turn])
         return turn

@@ -41,6 +41,7 @@ from claude_agent_sdk import (
 )
 
 from smartwriter.agent.spawning import own_session
+from smartwriter.agent.tool_input import Piece, ToolInput, pieces_of
 from smartwriter.agent.tools import Tool
 from smartwriter.errors import SmartWriterError
 from smartwriter.journal import write_document
@@ -49,6 +50,7 @@ from smartwriter.tasks import Usage
 
 _SERVER = "draft"
 _STDERR_LINES = 20
+_NOT_JSON = "__unparsedToolInput"  # the CLI's key in the input of a call that was cut off at max_tokens
 LOGIN_HINT = (
     "Claude is not logged in: run `claude` once and log in, or set ANTHROPIC_API_KEY; "
     "to try everything without either, add --offline."
@@ -86,14 +88,41 @@ class Thought:
 
 
 @dataclass(frozen=True)
+class BeganCall:
+    """The input of a tool begins to arrive."""
+
+    call: str
+    tool: str
+
+
+@dataclass(frozen=True)
+class Typed:
+    """More of a call's input."""
+
+    call: str
+    piece: Piece
+
+
+@dataclass(frozen=True)
+class DroppedCall:
+    """The API was asked anew, before the call had come to its end."""
+
+    call: str
+
+
+@dataclass(frozen=True)
 class UsedTool:
     name: str
+    call: str
+    whole: bool
+    """False: the answer ended before the call did."""
 
 
 @dataclass(frozen=True)
 class ToolAnswer:
     text: str
     failed: bool
+    call: str
 
 
 @dataclass(frozen=True)
@@ -127,7 +156,20 @@ class SessionChanged:
     session_id: str
 
 
-Happening = Said | Unsaid | Thought | UsedTool | ToolAnswer | Retry | Limited | NotStored | SessionChanged
+Happening = (
+    Said
+    | Unsaid
+    | Thought
+    | BeganCall
+    | Typed
+    | DroppedCall
+    | UsedTool
+    | ToolAnswer
+    | Retry
+    | Limited
+    | NotStored
+    | SessionChanged
+)
 
 
 @dataclass(frozen=True)
@@ -340,6 +382,8 @@ class _Listener:
         """The last message of the API is whole, and it asks for no tool."""
         self._hear = hear
         self._characters = 0  # of the message so far, while it is not whole
+        self._inputs: dict[int, tuple[str, ToolInput]] = {}  # of the message's calls, by block
+        self._calls: dict[str, bool] = {}  # of the answer, and whether each has arrived
 
     def take(self, message: Message) -> None:
         match message:
@@ -349,11 +393,12 @@ class _Listener:
                 self.model = message.model
                 for block in message.content:
                     if isinstance(block, ToolUseBlock):
-                        self._hear(UsedTool(block.name.removeprefix(f"mcp__{_SERVER}__")))
+                        self._take_call(block)
             case UserMessage(content=list(blocks)):
                 for block in blocks:
                     if isinstance(block, ToolResultBlock):
-                        self._hear(ToolAnswer(_text(block.content), bool(block.is_error)))
+                        said = _text(block.content)
+                        self._hear(ToolAnswer(said, bool(block.is_error), block.tool_use_id))
             case MirrorErrorMessage():
                 self._hear(NotStored(message.error))
             case SystemMessage(subtype="api_retry"):
@@ -373,15 +418,47 @@ class _Listener:
                 self._hear(Said(text))
             case {"type": "content_block_delta", "delta": {"thinking": str(text)}}:
                 self._hear(Thought(text))
+            case {
+                "type": "content_block_start",
+                "index": int(block),
+                "content_block": {"type": "tool_use", "id": str(call), "name": str(name)},
+            }:
+                self._inputs[block] = (call, ToolInput())
+                self._calls[call] = False
+                self._hear(BeganCall(call, _bare(name)))
+            case {
+                "type": "content_block_delta",
+                "index": int(block),
+                "delta": {"partial_json": str(data)},
+            } if block in self._inputs:
+                call, reader = self._inputs[block]
+                for piece in reader.feed(data):
+                    self._hear(Typed(call, piece))
             case {"type": "message_delta", "delta": {"stop_reason": reason}}:
                 self.answered = reason == "end_turn"
                 self._characters = 0
+                self._calls.clear()
 
     def _drop_broken(self) -> None:
         # The CLI closes a message that was broken off as if it were whole, but gives no reason.
         if self._characters:
             self._hear(Unsaid(self._characters))
             self._characters = 0
+        for call, arrived in self._calls.items():
+            if not arrived:
+                self._hear(DroppedCall(call))
+        self._calls.clear()
+        self._inputs.clear()
+
+    def _take_call(self, block: ToolUseBlock) -> None:
+        name, cut_off = _bare(block.name), _NOT_JSON in block.input
+        if block.id not in {call for call, _ in self._inputs.values()}:  # it came as a whole, not as a stream
+            self._hear(BeganCall(block.id, name))
+            for piece in pieces_of(block.input) if not cut_off else []:
+                self._hear(Typed(block.id, piece))
+        if block.id in self._calls:
+            self._calls[block.id] = True
+        self._hear(UsedTool(name, block.id, whole=not cut_off))
 
 
 def sdk_reads(entries: Sequence[Mapping[str, Any]]) -> set[str]:
@@ -397,6 +474,11 @@ def sdk_reads(entries: Sequence[Mapping[str, Any]]) -> set[str]:
     except StopIteration as done:
         return {message.uuid for message in done.value}
     raise RuntimeError("The SDK's reader waits for something.")
+
+
+def _bare(name: str) -> str:
+    """A tool's name as we gave it."""
+    return name.removeprefix(f"mcp__{_SERVER}__")
 
 
 async def _one(message: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:

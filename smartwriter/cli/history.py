@@ -77,6 +77,8 @@ def _change_line(change: Change) -> str:
     revision = change.revision
     words = f"+{change.gained} −{change.lost} words"
     beside = "  kept beside the text" if revision.aside else ""
+    if revision.cut_off:
+        beside = "  cut off; kept beside the text"
     return f"  :{revision.number}  {_who(revision)}  {words}{beside}"
 
 
