@@ -13,6 +13,7 @@ its CLI process from connect to disconnect, in one task. Nobody who listens can 
 from __future__ import annotations
 
 import contextlib
+import uuid
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -27,8 +28,9 @@ from anyio.to_thread import run_sync
 from smartwriter.agent.claude import AgentError, ClaudeAgent
 from smartwriter.broadcast import Broadcast, follow
 from smartwriter.config import Config
-from smartwriter.errors import Invalid, SmartWriterError
+from smartwriter.errors import Invalid, JournalError, SmartWriterError
 from smartwriter.events import Event, Failed, Queued, Withdrawn
+from smartwriter.lease import wanted_path
 from smartwriter.pool import Place, Pool
 from smartwriter.tasks import Draft, Task, Turn
 from smartwriter.workspace import Workspace
@@ -79,30 +81,70 @@ class Engine:
 
     # Commands ------------------------------------------------------------------------------------
 
-    def send(self, task: Task, draft: Draft, prompt: str) -> SentPrompt:
-        """Queue a prompt for a draft and return at once. :raises Invalid: for an empty one."""
+    def send(
+        self, task: Task, draft: Draft, prompt: str, id: str | None = None, *, earlier: bool = False
+    ) -> SentPrompt:
+        """Queue a prompt for a draft and return at once; see :meth:`SentPrompt.kept` and ``outcome``.
+
+        :param id: a UUID, of the turn that it becomes; None: one is chosen. The same again, while it
+            waits or is written, is the same prompt.
+        :param earlier: it waited on disk already: stopping everything leaves it there.
+        :raises Invalid: for an empty one.
+        """
         if not prompt.strip():
             raise Invalid("The prompt is empty.")
-        sent = SentPrompt(prompt)
-        self.publish(Queued(task=task.id, draft=draft.name, prompt=prompt))
         address = (task.id, draft.name)
         actor = self._actors.get(address)
+        if actor is not None and id is not None and (there := actor.find(id)):
+            return there
+        sent = SentPrompt(prompt, id or str(uuid.uuid4()), earlier)
+        self.publish(Queued(task=task.id, draft=draft.name, prompt=prompt))
         if actor is None:
             actor = self._actors[address] = _Actor(self, task, draft)
             self._group.start_soon(self._act, address, actor, name=task.address(draft.name))
         actor.queue.append(sent)
-        actor.wake()
+        self._group.start_soon(actor.keep, sent)
         return sent
 
-    def withdraw(self, task: Task, draft: Draft, sent: SentPrompt) -> bool:
+    async def send_waiting(self, task: Task, draft: Draft) -> list[SentPrompt]:
+        """Send what waits on disk since an earlier process, in its order.
+
+        :raises DraftBusy: what waits there is another process's.
+        """
+        actor = self._actors.get((task.id, draft.name))
+        if actor is None:
+            await run_sync(self.workspace.lease(task, draft.name).check)
+        waiting = await run_sync(self.workspace.outbox(task, draft.name).waiting)
+        return [self.send(task, draft, one.prompt, one.id, earlier=True) for one in waiting]
+
+    async def withdraw(self, task: Task, draft: Draft, sent: SentPrompt) -> bool:
         """Take back a prompt that still waits; False when its turn has started."""
         actor = self._actors.get((task.id, draft.name))
         if actor is None or sent not in actor.queue:
             return False
         actor.queue.remove(sent)
-        self.publish(Withdrawn(task=task.id, draft=draft.name, prompt=sent.prompt))
-        sent.settle(Invalid("The prompt was withdrawn."))
+        await sent.settled_on_disk()
+        with contextlib.suppress(JournalError):  # on a full disk it stays, and is offered again
+            await run_sync(actor.outbox.withdraw, sent.id)
+        self._withdrawn(actor, sent, "The prompt was withdrawn.")
         return True
+
+    def _withdrawn(self, actor: _Actor, sent: SentPrompt, why: str, *, kept: bool = False) -> None:
+        self.publish(Withdrawn(task=actor.task.id, draft=actor.draft.name, prompt=sent.prompt, kept=kept))
+        sent.settle(Invalid(why))
+
+    @asynccontextmanager
+    async def borrow(self, task: Task, draft: Draft) -> AsyncIterator[None]:
+        """Hold a draft's lease for something other than a turn; a process that is idle gives it up.
+
+        :raises DraftBusy: a turn runs, here or elsewhere.
+        """
+        lease = self.workspace.lease(task, draft.name)
+        await run_sync(lease.borrow)
+        try:
+            yield
+        finally:
+            lease.release()
 
     async def stop(self, task: Task, draft: Draft) -> bool:
         """Stop a draft's turn, keeping what was written; False when none runs here."""
@@ -113,12 +155,20 @@ class Engine:
             await actor.writer.stop()
         return True
 
-    async def stop_all(self) -> None:
-        """Stop every turn and take back what waits."""
+    async def stop_all(self, *, keep: bool = False) -> None:
+        """Stop every turn and take back what waits.
+
+        :param keep: what waits stays on disk instead, for the next time; what waited before this
+            process came does so in any case.
+        """
         async with anyio.create_task_group() as group:  # none waits for another's process
             for actor in list(self._actors.values()):
                 for sent in [*actor.queue]:
-                    self.withdraw(actor.task, actor.draft, sent)
+                    if keep or sent.earlier:
+                        actor.queue.remove(sent)
+                        self._withdrawn(actor, sent, "The prompt still waits.", kept=True)
+                    else:
+                        group.start_soon(self.withdraw, actor.task, actor.draft, sent)
                 group.start_soon(self.stop, actor.task, actor.draft)
 
     # Events ----------------------------------------------------------------------------------
@@ -152,9 +202,12 @@ class Engine:
                 listener.close()
 
     async def _heed_other_processes(self) -> None:
-        """Stop the turns that ``smartwriter stop`` was called for."""
+        """Stop the turns that ``smartwriter stop`` was called for, and give way where that is asked for."""
         with self._heeding:
             while True:
+                idle = [actor for actor in self._actors.values() if actor.is_idle]
+                for actor in await run_sync(_wanted, self.workspace, idle):
+                    actor.give_way()
                 writing = [actor for actor in self._actors.values() if actor.current is not None]
                 for actor in await run_sync(_asked_to_stop, self.workspace, writing):
                     await self.stop(actor.task, actor.draft)
@@ -178,10 +231,27 @@ class Engine:
 class SentPrompt:
     """A prompt on its way."""
 
-    def __init__(self, prompt: str) -> None:
+    def __init__(self, prompt: str, id: str, earlier: bool = False) -> None:
         self.prompt = prompt
+        self.id = id
+        """The uuid of the turn that it becomes."""
+        self.earlier = earlier
         self._settled = anyio.Event()
+        self._looked_at = anyio.Event()
         self._outcome: Turn | Exception
+
+    async def kept(self) -> None:
+        """Wait until it is on disk. :raises SmartWriterError, OSError: it was refused."""
+        await self._looked_at.wait()
+        if self._settled.is_set() and isinstance(self._outcome, Exception):
+            raise self._outcome
+
+    async def settled_on_disk(self) -> None:
+        """Wait until it is on disk, or refused."""
+        await self._looked_at.wait()
+
+    def looked_at(self) -> None:
+        self._looked_at.set()
 
     async def outcome(self) -> Turn:
         """The turn, once it has ended. :raises SmartWriterError, OSError: it could not start."""
@@ -203,18 +273,54 @@ class _Actor:
         self.queue: deque[SentPrompt] = deque()
         self.current: SentPrompt | None = None
         self.writer: DraftWriter | None = None
+        self.outbox = engine.workspace.outbox(task, draft.name)
         self._engine = engine
         self._woken = anyio.Event()
+        self._keeping = anyio.Lock()
+        self._leases = False  # or is about to
+        self._resting: Place | None = None
 
     def wake(self) -> None:
         self._woken.set()
 
+    def find(self, id: str) -> SentPrompt | None:
+        """The prompt of this id, if it waits or is being written."""
+        on_their_way = [*([self.current] if self.current else []), *self.queue]
+        return next((sent for sent in on_their_way if sent.id == id), None)
+
+    @property
+    def is_idle(self) -> bool:
+        return self._resting is not None
+
+    def give_way(self) -> None:
+        """Let the process go, and the lease with it, if there is nothing to do."""
+        if self._resting is not None:
+            self._resting.wanted.set()
+
+    async def keep(self, sent: SentPrompt) -> None:
+        """Put a prompt on disk, or refuse it at once when another process writes the draft."""
+        try:
+            async with self._keeping:  # in order
+                if not self._leases:
+                    await run_sync(self._engine.workspace.lease(self.task, self.draft.name).check)
+                await run_sync(self.outbox.put, sent.id, sent.prompt)
+        except (SmartWriterError, OSError) as error:
+            if sent in self.queue:
+                self.queue.remove(sent)
+                self._tell_refused(sent, error)
+        finally:
+            sent.looked_at()
+            self.wake()
+
     async def run(self) -> None:
         while self.queue:  # again when a prompt came while the writer was being closed
+            await self.queue[0].settled_on_disk()
+            if not self.queue:
+                return
             try:
                 await self._write()
             except (SmartWriterError, AgentError, OSError) as error:
-                self._refuse(error)
+                await self._refuse(error)
 
     async def _write(self) -> None:
         pool = self._engine.pool
@@ -231,36 +337,63 @@ class _Actor:
         assert self.writer is not None
         while self.queue:
             await run_sync(_asked_to_stop, self._engine.workspace, [self])  # not this one
-            if not self.queue:  # withdrawn meanwhile
-                return
-            sent = self.current = self.queue.popleft()
+            if (sent := await self._next()) is None:
+                continue
+            self.current = sent
             try:
-                turn = await self.writer.take_turn(sent.prompt)
+                turn = await self.writer.take_turn(sent.prompt, sent.id)
                 await self._broadcast.flush()
             except (SmartWriterError, AgentError, OSError):
                 self.queue.appendleft(sent)
                 raise
             finally:
                 self.current = None
+            with contextlib.suppress(JournalError):
+                await run_sync(self.outbox.tidy)
             sent.settle(turn)
+
+    async def _next(self) -> SentPrompt | None:
+        """The prompt whose turn is to begin; None when it was withdrawn meanwhile, here or elsewhere."""
+        if not self.queue:
+            return None
+        sent = self.queue[0]
+        await sent.settled_on_disk()
+        waits = await run_sync(self.outbox.take, sent.id)
+        if not self.queue or self.queue[0] is not sent:
+            return None
+        self.queue.popleft()
+        if not waits:
+            self._engine._withdrawn(self, sent, "The prompt was withdrawn.")
+            return None
+        return sent
 
     async def _rest(self, place: Place) -> None:
         """Wait for a prompt, as long as nothing speaks for closing the process."""
         engine = self._engine
         engine.pool.rest(place)
+        self._resting = place
         with anyio.move_on_after(engine.config.idle_s):
             while not (self.queue or engine.leaving.is_set() or place.wanted.is_set()):
                 self._woken = anyio.Event()
                 async with anyio.create_task_group() as group:
                     group.start_soon(_first, self._woken, group)
                     group.start_soon(_first, place.wanted, group)
+        self._resting = None
         engine.pool.work(place)
 
-    def _refuse(self, error: Exception) -> None:
-        """Nothing was even started: each prompt that waits is told."""
-        while self.queue:
-            self._engine.publish(Failed(task=self.task.id, draft=self.draft.name, detail=str(error)))
-            self.queue.popleft().settle(error)
+    async def _refuse(self, error: Exception) -> None:
+        """Nothing was even started: each prompt that waits is told, and waits no more."""
+        refused, self.queue = [*self.queue], deque()
+        for sent in refused:
+            await sent.settled_on_disk()
+            if not sent.earlier:
+                with contextlib.suppress(SmartWriterError, OSError):
+                    await run_sync(self.outbox.withdraw, sent.id)
+            self._tell_refused(sent, error)
+
+    def _tell_refused(self, sent: SentPrompt, error: Exception) -> None:
+        self._engine.publish(Failed(task=self.task.id, draft=self.draft.name, detail=str(error)))
+        sent.settle(error)
 
     @asynccontextmanager
     async def _writing(self) -> AsyncIterator[None]:
@@ -268,8 +401,10 @@ class _Actor:
         workspace = self._engine.workspace
         await run_sync(lambda: self._new_writer().check())  # what is refused leaves no lock file
         lease = workspace.lease(self.task, self.draft.name)
-        await run_sync(lease.acquire)
         try:
+            async with self._keeping:  # who looks now whether it is held would find it so
+                self._leases = True
+            await run_sync(lease.borrow)
             # Read again under the lease: another process may have changed it until now.
             self.task = await run_sync(workspace.tasks.find, self.task.id)
             self.draft = workspace.tasks.draft(self.task, self.draft.name)
@@ -283,6 +418,7 @@ class _Actor:
                 await self._broadcast.close()
         finally:
             lease.release()
+            self._leases = False
 
     def _new_writer(self) -> DraftWriter:
         engine = self._engine
@@ -305,6 +441,12 @@ def _asked_to_stop(workspace: Workspace, actors: list[_Actor]) -> list[_Actor]:
             path.unlink(missing_ok=True)
             asked.append(actor)
     return asked
+
+
+def _wanted(workspace: Workspace, actors: list[_Actor]) -> list[_Actor]:
+    return [
+        actor for actor in actors if wanted_path(workspace.lease_path(actor.task, actor.draft.name)).exists()
+    ]
 
 
 async def _first(event: anyio.Event, group: TaskGroup) -> None:

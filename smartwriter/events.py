@@ -31,6 +31,8 @@ class Withdrawn(_OfDraft):
 
     kind: Literal["withdrawn"] = "withdrawn"
     prompt: str
+    kept: bool = False
+    """It still waits on disk, for whoever writes the draft next."""
 
 
 class TurnStarted(_OfDraft):

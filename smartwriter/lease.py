@@ -12,6 +12,7 @@ import json
 import os
 import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
@@ -21,13 +22,17 @@ import smartwriter.journal as journal
 from smartwriter.errors import DraftBusy
 from smartwriter.tasks import now
 
+_GIVES_WAY_S = 15.0  # for an idle CLI process to end in order
+
 
 class Lease:
     """The right to write one draft. Calls block, but never for long."""
 
-    def __init__(self, path: Path, address: str) -> None:
+    def __init__(self, path: Path, address: str, is_idle: Callable[[], bool] = lambda: False) -> None:
+        """:param is_idle: whether its holder only keeps it for a next turn."""
         self._path = path
         self._address = address
+        self._is_idle = is_idle
         self._fd: int | None = None
 
     def acquire(self, wait_s: float = 0.1) -> None:
@@ -43,6 +48,32 @@ class Lease:
                 if time.monotonic() >= deadline:
                     raise
                 time.sleep(0.02)
+
+    def borrow(self) -> None:
+        """Acquire it; a holder that is idle, be it this process, is asked for it and gives it up.
+
+        :raises DraftBusy: somebody really writes.
+        """
+        deadline = time.monotonic() + _GIVES_WAY_S
+        wanted = wanted_path(self._path)
+        while True:
+            try:
+                self.acquire()
+                break
+            except DraftBusy:
+                if not self._is_idle() or time.monotonic() > deadline:
+                    wanted.unlink(missing_ok=True)
+                    raise
+                wanted.touch()
+        wanted.unlink(missing_ok=True)
+
+    def check(self) -> None:
+        """:raises DraftBusy: somebody else writes; without taking it."""
+        for wait_s in (0.05, 0.0):  # it may only be looked at
+            if not self.is_held() or self._is_idle():
+                return
+            time.sleep(wait_s)
+        raise DraftBusy(self._address, self.holder())
 
     def _try_acquire(self) -> None:
         journal.make_folder(self._path.parent)
@@ -82,13 +113,18 @@ class Lease:
             return False
 
     def __enter__(self) -> Lease:
-        self.acquire()
+        self.borrow()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+def wanted_path(lease: Path) -> Path:
+    """The file that asks an idle holder to give a lease up."""
+    return lease.with_suffix(".wanted")
 
 
 def left_by(path: Path) -> str | None:

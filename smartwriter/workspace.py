@@ -18,6 +18,7 @@ from smartwriter.lease import Lease
 from smartwriter.memory import NO_COLLECTIONS, Collection, Memory, normal
 from smartwriter.memory_versions import MemoryVersions
 from smartwriter.names import readable_name
+from smartwriter.outbox import Outbox
 from smartwriter.session_store import FileSessionStore
 from smartwriter.spool import Spool
 from smartwriter.task_manager import TaskManager
@@ -233,7 +234,29 @@ class Workspace:
         return self.hidden / "locks" / task.id / f"{draft}.stop"
 
     def lease(self, task: Task, draft: str) -> Lease:
-        return Lease(self.hidden / "locks" / task.id / f"{draft}.lock", task.address(draft))
+        def is_idle() -> bool:
+            from smartwriter.live import LiveJournal
+
+            return LiveJournal.has_ended(self.live_path(task, draft))
+
+        return Lease(self.lease_path(task, draft), task.address(draft), is_idle)
+
+    def lease_path(self, task: Task, draft: str) -> Path:
+        return self.hidden / "locks" / task.id / f"{draft}.lock"
+
+    def outbox(self, task: Task, draft: str) -> Outbox:
+        """The prompts of a draft that wait for their turn."""
+
+        def begun() -> set[str]:
+            return {turn.uuid for turn in self.tasks.turns(task, draft)}
+
+        return Outbox(self.hidden / "outbox" / task.id / f"{draft}.jsonl", begun)
+
+    def waiting(self, task: Task) -> int:
+        """How many prompts wait in a task's drafts."""
+        if not (self.hidden / "outbox" / task.id).is_dir():
+            return 0
+        return sum(len(self.outbox(task, draft).waiting()) for draft in task.live_drafts)
 
     def fork_lease(self, task: Task) -> Lease:
         """Held while a fork of a task is made: of one at a time."""

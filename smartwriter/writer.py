@@ -121,15 +121,17 @@ class DraftWriter:
         self._workspace.check_folder(task)
         self._is_stored(self._workspace.tasks.turns(self._task, self._draft.name))
 
-    async def take_turn(self, prompt: str) -> Turn:
+    async def take_turn(self, prompt: str, id: str | None = None) -> Turn:
         """One prompt to its result; how it ended is in the turn.
+
+        :param id: becomes the turn's uuid; None: one is chosen.
 
         :raises SmartWriterError, OSError: it could not start; nothing was recorded. So it is for a draft
             that another process finished or dropped meanwhile.
         """
         self._stopping = False
         await self._settle()
-        start = await run_sync(self._start, prompt)
+        start = await run_sync(self._start, prompt, id or str(uuid.uuid4()))
         self._number, self._heard = start.turn.number, ""
         self._calls = Calls(self._number)
         self._writing = set()
@@ -171,7 +173,7 @@ class DraftWriter:
         except JournalError as error:
             raise NotSavedYet(self._task.address(self._draft.name), str(error)) from error
 
-    def _start(self, prompt: str) -> _Start:
+    def _start(self, prompt: str, id: str) -> _Start:
         """Look at everything that the turn depends on, and record that it starts."""
         tasks, draft = self._workspace.tasks, self._draft.name
         # As they are now: while this process was idle, or waited for the lease, another one may have
@@ -192,7 +194,7 @@ class DraftWriter:
             self._choose_session(turns)
         turn = Turn(
             number=number,
-            uuid=str(uuid.uuid4()),
+            uuid=id,
             session_id=self._draft.session_id,
             prompt=prompt,
             state=TurnState.running,

@@ -183,8 +183,8 @@ def test_a_waiting_prompt_can_be_taken_back(
             await until(events, "text_delta")
             second = engine.send(task, draft, "Second.")
             assert (await until(events, "queued")).kind == "queued"
-            assert not engine.withdraw(task, draft, first)
-            assert engine.withdraw(task, draft, second)
+            assert not await engine.withdraw(task, draft, first)
+            assert await engine.withdraw(task, draft, second)
             gate.set()
             with pytest.raises(Invalid):
                 await second.outcome()

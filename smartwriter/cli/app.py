@@ -27,6 +27,7 @@ _SECTIONS = {
         "run": ("writing", "Write several drafts at once."),
         "watch": ("following", "Watch drafts being written, by whatever process, until ctrl-C."),
         "stop": ("following", "Stop the turn of a draft, in whatever process; what was written of it stays."),
+        "withdraw": ("waiting", "Take back a prompt that waits for its turn, and print it."),
         "status": ("following", "Say what is being written, by whom, and what was cut off."),
     },
     "Read": {

@@ -57,16 +57,19 @@ def stop_command(workspace: Workspace, address: str) -> None:
 def status_command(workspace: Workspace, json_: bool) -> None:
     """Say what is being written, by whom, and what was cut off."""
     found = [
-        (task, draft, state)
+        (task, name, state, waiting)
         for task in workspace.tasks.all()
-        for draft in task.drafts.values()
-        if not draft.dropped and (state := _state(workspace, task, draft))
+        for name in task.live_drafts
+        for waiting in [len(workspace.outbox(task, name).waiting())]
+        if (state := _state(workspace, task, task.drafts[name])) or waiting
     ]
     if json_:
-        print_json([{"task": t.id, "draft": d.name, "state": state} for t, d, state in found])
+        fields = ("task", "draft", "state", "waiting")
+        print_json([dict(zip(fields, (task.id, *more), strict=True)) for task, *more in found])
         return
-    for task, draft, state in found:
-        click.echo(f"{task.address(draft.name)}  {task.title}: {state}")
+    for task, name, state, waiting in found:
+        waits = [f"{waiting} prompt{' waits' if waiting == 1 else 's wait'}"] if waiting else []
+        click.echo(f"{task.address(name)}  {task.title}: {'; '.join([state] * bool(state) + waits)}")
     if not found:
         click.echo("Nothing is being written.")
 

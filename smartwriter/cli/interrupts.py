@@ -30,17 +30,11 @@ class Interrupts:
     def __init__(self) -> None:
         self.heard: signal.Signals | None = None
         """The first."""
-        self._stop: Callable[[], Coroutine[Any, Any, None]] | None = None
+        self._stop: Callable[[signal.Signals], Coroutine[Any, Any, None]] | None = None
 
-    def stop_by(self, stop: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """From here on there is something to stop. :raises Stopped: when that was asked for already."""
+    def stop_by(self, stop: Callable[[signal.Signals], Coroutine[Any, Any, None]]) -> None:
+        """From here on there is something to stop, unless that was asked for already."""
         self._stop = stop
-        self.check()
-
-    def check(self) -> None:
-        """:raises Stopped: when it was."""
-        if self.heard is not None:
-            raise Stopped(self.heard)
 
     async def listen(self, group: TaskGroup, started: anyio.Event) -> None:
         last_s = 0.0
@@ -52,7 +46,7 @@ class Interrupts:
                     self.heard, last_s = number, now_s
                     _say_stopping(number)
                     if self._stop is not None:
-                        group.start_soon(self._stop)  # it may take a while, and be cut short
+                        group.start_soon(self._stop, number)  # it may take a while, and be cut short
                 elif number != _HANGUP and now_s - last_s > _TWICE_S:
                     kill_at_once(number)
 
@@ -61,13 +55,18 @@ class Interrupts:
 async def interrupts() -> AsyncIterator[Interrupts]:
     """Heed signals from here to the end."""
     found, started = Interrupts(), anyio.Event()
+    failed: Exception | None = None
     async with anyio.create_task_group() as group:
         group.start_soon(found.listen, group, started)
         await started.wait()
         try:
             yield found
+        except Exception as error:  # comes out as it is, not in a group of the task group's
+            failed = error
         finally:
             group.cancel_scope.cancel()
+    if failed is not None:
+        raise failed
 
 
 _HANGUP: signal.Signals | None = getattr(signal, "SIGHUP", None)

@@ -20,6 +20,7 @@ from smartwriter.cli.app import print_json_line
 from smartwriter.cli.interrupts import Interrupts, Stopped, interrupts
 from smartwriter.cli.outlet import never_touch_turns
 from smartwriter.cli.terminal import bell, secho
+from smartwriter.cli.waiting import send_earlier, tell_waiting
 from smartwriter.errors import Invalid, SmartWriterError
 from smartwriter.tasks import UNFILED, Draft, Task, Turn, TurnState
 from smartwriter.workspace import Workspace
@@ -55,10 +56,11 @@ def write(
     with agent(offline) as claude:
         tell_recovered(workspace, claude)
         turn, signal_ = anyio.run(_write, workspace, claude, config, task, draft, prompt, show_turn is None)
-    if show_turn is not None:
+    if show_turn is not None and turn is not None:
         show_turn(turn.model_dump(mode="json"))
     _say_if_not_saved(workspace)
-    if turn.state is TurnState.stopped:
+    tell_waiting(workspace, [(task, draft)])
+    if turn is None or turn.state is TurnState.stopped:
         _end_stopped(signal_)
     if turn.state is not TurnState.finished:
         raise click.ClickException(turn.detail)
@@ -82,9 +84,10 @@ def run_jobs(
         )
         turns, signal_ = anyio.run(_run, workspace, claude, started, config, notifier, json_)
     _say_if_not_saved(workspace)
-    if signal_ is not None:
-        _end_stopped(signal_)
+    tell_waiting(workspace, [(task, draft) for task, draft, _ in started])
     failed = [turn for turn in turns if not isinstance(turn, Turn) or turn.state is not TurnState.finished]
+    if failed and signal_ is not None:
+        _end_stopped(signal_)
     if failed:
         raise click.ClickException(f"{len(failed)} of {len(turns)} did not finish.")
 
@@ -170,7 +173,9 @@ async def _run(
 
     engine = Engine(workspace, claude, config)
     async with _running(engine) as (signals, events):
-        sent = await _send_all(engine, started)
+        sent, left = await send_earlier(engine, started)
+        if signals.heard is None:
+            sent += await _send_all(engine, left)
         with contextlib.ExitStack() as stack:
             if json_:
                 show: Callable[[Event], None] = _print_json_event
@@ -183,6 +188,8 @@ async def _run(
 async def _send_all(engine: Engine, started: list[tuple[Task, Draft, str]]) -> list[SentPrompt]:
     """Variants of one draft have one past: the first is sent alone up to its first word, so that the
     rest find that past in the prompt cache."""
+    if not started:
+        return []
     first, *rest = started
     sent = [engine.send(*first)]
     if rest and all(task.id == first[0].id and prompt == first[2] for task, _, prompt in rest):
@@ -209,6 +216,8 @@ _ENDINGS = frozenset({"finished", "failed", "stopped", "withdrawn"})
 
 
 async def _until_ended(events: AsyncIterable[Event], show: Callable[[Event], None], prompts: int) -> None:
+    if not prompts:
+        return
     async for event in events:
         show(event)
         prompts -= event.kind in _ENDINGS
@@ -219,9 +228,14 @@ async def _until_ended(events: AsyncIterable[Event], show: Callable[[Event], Non
 @contextlib.asynccontextmanager
 async def _running(engine: Engine) -> AsyncIterator[tuple[Interrupts, AsyncIterable[Event]]]:
     """The engine, its events, and signals heeded until the last process of it is closed."""
+
+    async def stop(number: signal.Signals) -> None:
+        # Ctrl-C is a person who takes back what they asked for; all else may come at any time.
+        await engine.stop_all(keep=number != signal.SIGINT)
+
     never_touch_turns()
     async with interrupts() as signals, engine, engine.events() as events:
-        signals.stop_by(engine.stop_all)
+        signals.stop_by(stop)
         yield signals, events
 
 
@@ -264,14 +278,20 @@ async def _write(
     draft: Draft,
     prompt: str,
     typed: bool,
-) -> tuple[Turn, signal.Signals | None]:
+) -> tuple[Turn | None, signal.Signals | None]:
     from smartwriter.engine import Engine
 
     engine = Engine(workspace, claude, config)
     async with _running(engine) as (signals, events):
-        sent = engine.send(task, draft, prompt)
-        await _until_ended(events, _Typist().show if typed else lambda event: None, 1)
-    return await sent.outcome(), signals.heard
+        sent, left = await send_earlier(engine, [(task, draft, prompt)])
+        if signals.heard is None:
+            sent += [engine.send(*job) for job in left]
+        await _until_ended(events, _Typist().show if typed else lambda event: None, len(sent))
+    wanted = [one for one in sent if one.prompt == prompt]
+    outcome = await _outcome(wanted[-1]) if wanted else None
+    if isinstance(outcome, Exception) and signals.heard is None:
+        raise outcome
+    return outcome if isinstance(outcome, Turn) else None, signals.heard
 
 
 class _Typist:

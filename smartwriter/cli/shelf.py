@@ -71,7 +71,13 @@ def tasks_command(workspace: Workspace, json_: bool) -> None:
     for task in tasks:
         drafts = task.live_drafts
         more = f"  [{task.current}, {len(drafts)} drafts]" if len(drafts) > 1 else ""
-        click.echo(f"{task.id}  {task.title}  ({task.collection}){more}{_progress(workspace, task)}")
+        more += _progress(workspace, task) + _waiting(workspace, task)
+        click.echo(f"{task.id}  {task.title}  ({task.collection}){more}")
+
+
+def _waiting(workspace: Workspace, task: Task) -> str:
+    waiting = workspace.waiting(task)
+    return f"  [{waiting} prompt{' waits' if waiting == 1 else 's wait'}]" if waiting else ""
 
 
 def _progress(workspace: Workspace, task: Task) -> str:
@@ -96,8 +102,10 @@ def show_command(workspace: Workspace, address: str, json_: bool) -> None:
     turns = workspace.tasks.turns(task, draft.name)
     contents = workspace.conversation(task, draft, turns)
     said = messages(contents.entries, prompts(turns))
+    waiting = workspace.outbox(task, draft.name).waiting()
     if json_:
-        print_json(_conversation(task, draft.name, turns, said))
+        asked = [dataclasses.asdict(one) for one in waiting]
+        print_json(_conversation(task, draft.name, turns, said) | {"waiting": asked})
         return
     numbers = {turn.uuid: turn.number for turn in turns}
     secho(f"{task.title}  {task.address(draft.name)}", bold=True)
@@ -115,6 +123,8 @@ def show_command(workspace: Workspace, address: str, json_: bool) -> None:
             click.echo(f"\n{message.text.strip()}")
         for tool in message.tools:
             secho(f"  · {tool.rpartition('__')[2]}", dim=True)
+    for number, one in enumerate(waiting, 1):
+        secho(f"\n[waits, {number}] {one.prompt}", fg="cyan", dim=True)
     path = workspace.transcript(task, draft).path
     for stretch in contents.damage:
         secho(

@@ -11,7 +11,8 @@ import click
 from smartwriter.cli.app import as_json, in_workspace, offline_option, print_json, print_json_line
 from smartwriter.cli.jobs import job_of_argument, jobs_of_file
 from smartwriter.cli.running import checked_prompt, run_jobs, write
-from smartwriter.errors import Invalid
+from smartwriter.cli.terminal import secho
+from smartwriter.errors import Invalid, SmartWriterError
 from smartwriter.tasks import Draft, Task
 from smartwriter.workspace import Workspace
 
@@ -26,7 +27,14 @@ def write_command(workspace: Workspace, address: str, prompt: str | None, offlin
     """Write on with PROMPT (or - for standard input): start a draft, or resume it."""
     task, draft = workspace.tasks.resolve(address)
     show = print_json if json_ else None
-    write(workspace, task, draft, _prompt(prompt), offline=offline, show_turn=show)
+    workspace.lease(task, draft.name).check()  # before anything is typed for nothing
+    said = _prompt(prompt)
+    try:
+        write(workspace, task, draft, said, offline=offline, show_turn=show)
+    except SmartWriterError:
+        if prompt in (None, "-"):  # no shell remembers it
+            secho(f"This was not sent:\n\n{said.rstrip()}\n", err=True)
+        raise
 
 
 @click.command()

@@ -1,0 +1,103 @@
+"""Prompts that wait on disk: sent first, in their order, and said so; or taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from smartwriter.cli.app import in_workspace
+from smartwriter.cli.terminal import secho
+from smartwriter.errors import DraftBusy, Invalid
+from smartwriter.outbox import Waiting
+from smartwriter.tasks import Draft, Task
+from smartwriter.workspace import Workspace
+
+if TYPE_CHECKING:
+    from smartwriter.engine import Engine, SentPrompt
+
+_SHOWN_CHARACTERS = 60
+Job = tuple[Task, Draft, str]
+
+
+async def send_earlier(engine: Engine, jobs: Sequence[Job]) -> tuple[list[SentPrompt], list[Job]]:
+    """Send what waits in the drafts of these jobs, each draft's once; and the jobs that are left.
+
+    A prompt that waits already, word for word, is not sent twice: who starts a killed command again
+    means the same one.
+    """
+    sent: list[SentPrompt] = []
+    left = list(jobs)
+    for task, draft in {(task.id, draft.name): (task, draft) for task, draft, _ in jobs}.values():
+        try:
+            earlier = await engine.send_waiting(task, draft)
+        except DraftBusy:  # what waits there is its holder's; the job itself will be refused
+            continue
+        _tell(task.address(draft.name), earlier)
+        for one in earlier:
+            same = [
+                job for job in left if (job[0].id, job[1].name, job[2]) == (task.id, draft.name, one.prompt)
+            ]
+            if same:
+                left.remove(same[0])
+        sent += earlier
+    return sent, left
+
+
+def _tell(address: str, earlier: Sequence[SentPrompt]) -> None:
+    if earlier:
+        what = "A prompt was" if len(earlier) == 1 else f"{len(earlier)} prompts were"
+        verb = "is" if len(earlier) == 1 else "are"
+        secho(f"{address}: {what} still waiting and {verb} sent first:", err=True, fg="yellow")
+        for one in earlier:
+            secho(f"  {in_short(one.prompt)}", err=True, fg="yellow")
+
+
+def tell_waiting(workspace: Workspace, drafts: Sequence[tuple[Task, Draft]]) -> None:
+    """Say what still waits when a command ends."""
+    for task, draft in {(task.id, draft.name): (task, draft) for task, draft in drafts}.values():
+        if waiting := workspace.outbox(task, draft.name).waiting():
+            address = task.address(draft.name)
+            secho(
+                f"{address}: {in_words(waiting)}, and the next write sends it first; "
+                f"to take it back: smartwriter withdraw {address}",
+                err=True,
+                fg="yellow",
+            )
+
+
+def in_words(waiting: Sequence[Waiting]) -> str:
+    return "1 prompt waits" if len(waiting) == 1 else f"{len(waiting)} prompts wait"
+
+
+def in_short(prompt: str) -> str:
+    text = " ".join(prompt.split())
+    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
+
+
+@click.command()
+@click.argument("address", metavar="TASK[@DRAFT]")
+@click.argument("number", type=click.IntRange(1), required=False)
+@in_workspace
+def withdraw_command(workspace: Workspace, address: str, number: int | None) -> None:
+    """Take back a prompt that waits for its turn, and print it.
+
+    Of several, NUMBER says which one, as `show` lists them.
+    """
+    task, draft = workspace.tasks.resolve(address)
+    address = task.address(draft.name)
+    outbox = workspace.outbox(task, draft.name)
+    waiting = outbox.waiting()
+    if not waiting:
+        raise Invalid(f"No prompt waits in {address}.")
+    if number is None and len(waiting) > 1:
+        listed = "; ".join(f"{n}: {in_short(one.prompt)}" for n, one in enumerate(waiting, 1))
+        raise Invalid(f"{in_words(waiting)} in {address}; say which one by its number: {listed}")
+    if number is not None and number > len(waiting):
+        raise Invalid(f"{in_words(waiting)} in {address}: there is no number {number}.")
+    held = workspace.lease(task, draft.name).is_held()
+    found = outbox.withdraw(waiting[(number or 1) - 1].id, held=held)
+    if found is None:
+        raise Invalid("The turn of this prompt has begun meanwhile.")
+    click.echo(found.prompt)
