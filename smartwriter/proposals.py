@@ -34,6 +34,7 @@ from smartwriter.errors import Invalid
 from smartwriter.front_matter import split
 from smartwriter.lines import item
 from smartwriter.memory import MAX_FILE_BYTES, Collection, normal
+from smartwriter.nearness import nearest
 from smartwriter.passages import line_end_of
 from smartwriter.records import from_line, to_line
 from smartwriter.tasks import Turn, Value, now
@@ -45,6 +46,8 @@ DEFAULT_FILE = "memory.md"
 
 _ID_CHARACTERS = "bcdfghjkmnpqrstvwxz23456789"  # no vowels, so no words; nothing that looks like another
 _BULLET = "- "
+_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
+_HEADING = re.compile(r"\s{0,3}#{1,6}(\s|$)|\s*<!--")
 
 
 class ProposalState(str, Enum):
@@ -75,6 +78,8 @@ class Proposal(Value):
     turn: int
     at: datetime = Field(default_factory=now)
     state: ProposalState = ProposalState.pending
+    replaces: str = ""
+    """The whole line of its file that it is to take the place of; empty: it is added at the end."""
     accepted_text: str = ""
     """What the writer made of it."""
     removed: str = ""
@@ -149,6 +154,13 @@ class Proposals:
         """The lines of the memory that a proposal may contradict, by the same rule."""
         return [line for line in self.lines() if conflicts.reason(proposal.text, item(line.text))]
 
+    def near(self, proposal: Proposal) -> list[MemoryLine]:
+        """The lines of the memory that are nearest to a proposal, nearest first, but for what it replaces."""
+        lines = [
+            line for line in self.lines() if line.text != proposal.replaces and not _is_heading(line.text)
+        ]
+        return [lines[at] for at in nearest(proposal.text, [item(line.text) for line in lines])]
+
     def lines(self) -> list[MemoryLine]:
         """The lines of the collection's own memory files, without blank ones and front matter."""
         accepted = {
@@ -177,30 +189,48 @@ class Proposals:
 
     # Writing ---------------------------------------------------------------------------------
 
-    def propose(self, text: str, *, task: str, draft: str, turn: int, file: str = DEFAULT_FILE) -> Proposal:
+    def propose(
+        self,
+        text: str,
+        *,
+        task: str,
+        draft: str,
+        turn: int,
+        file: str = DEFAULT_FILE,
+        replaces: str = "",
+    ) -> Proposal:
         """Queue a line for the writer. Nothing else is written.
 
         A line that already waits, or stands in its file, is not queued again: then that proposal is returned.
 
+        :param replaces: the line that it is to take the place of, with or without its bullet.
         :raises Invalid: for a line that is empty or too long, one that the writer has rejected, a file
-            that is none of the collection's own memory files, or too many that wait.
+            that is none of the collection's own memory files, too many that wait, or a line to replace
+            that does not stand there exactly once.
         """
         line = _checked(text)
         with self._locked() as transaction:
-            path = self._file(file)
+            old = self._replaced(replaces) if replaces.strip() else None
+            path = self._file(old.file if old else file)
             known = self.all()
             if same := self._same(known, line, normal(path.name)):
                 return same
             if sum(one.state is ProposalState.pending for one in known) >= MAX_PENDING:
                 raise Invalid(f"{MAX_PENDING} proposals wait for the author already; nothing was proposed.")
             proposal = Proposal(
-                id=_new_id(known), text=line, file=normal(path.name), task=task, draft=draft, turn=turn
+                id=_new_id(known),
+                text=line,
+                file=normal(path.name),
+                task=task,
+                draft=draft,
+                turn=turn,
+                replaces=old.text if old else "",
             )
             transaction.append([to_line(proposal)])
         return proposal
 
     def accept(self, id: str, text: str | None = None) -> Proposal:
-        """Put a proposal at the end of its file, as one line of its own.
+        """Put a proposal at the end of its file, as one line of its own, or in the place of what it replaces.
 
         One that was accepted before is returned as it is.
 
@@ -310,7 +340,7 @@ class Proposals:
         line = _BULLET + proposal.accepted_text
         try:
             path = self._file(proposal.file)
-            document.change(path, lambda data: _with_line(data, line, path.name), MAX_FILE_BYTES)
+            document.change(path, lambda data: _accepted(data, line, proposal), MAX_FILE_BYTES)
         except Invalid:
             _recorded(transaction, proposal, ProposalState.pending, accepted_text="")
             raise
@@ -371,6 +401,14 @@ class Proposals:
             f"The memory of {self._collection.name} has no such line; "
             f"see them with: smartwriter memory lines {self._collection.name}"
         )
+
+    def _replaced(self, line: str) -> MemoryLine:
+        """The one line that a proposal is to replace. :raises Invalid:"""
+        found = [one for one in self.lines() if item(one.text) == item(line) and not _is_heading(one.text)]
+        if len(found) != 1:
+            times = f"stands there {len(found)} times" if found else "does not stand in the memory"
+            raise Invalid(f"The line to replace {times}: {_checked(line)} Nothing was proposed.")
+        return found[0]
 
     def _file(self, name: str) -> Path:
         """A memory file of the collection's own folder. :raises Invalid:"""
@@ -453,9 +491,35 @@ def _with_line(data: bytes, line: str, name: str) -> bytes:
     return data + f"{between}{line}{end}".encode()
 
 
+def _accepted(data: bytes, line: str, proposal: Proposal) -> bytes:
+    """With the proposal's line, in the place of what it replaces. :raises Invalid: when that is gone."""
+    if not proposal.replaces or _has(document.decoded(data, proposal.file), line):
+        return _with_line(data, line, proposal.file)
+    lines = _lines(data, proposal.file)
+    equal = [at for at, one in enumerate(lines) if _bare(one) == proposal.replaces.rstrip()]
+    if len(equal) != 1:
+        raise Invalid(
+            f"{proposal.file} does not say any more what {proposal.id} replaces: {proposal.replaces}"
+        )
+    old = lines[equal[0]]
+    mark = "\ufeff" if old.startswith("\ufeff") else ""
+    bullet = _ITEM.match(_bare(old))
+    text = f"{bullet[0] if bullet else ''}{line.removeprefix(_BULLET)}"
+    lines[equal[0]] = mark + text + old[len(old.rstrip("\r\n")) :]
+    return "".join(lines).encode()
+
+
+def _lines(data: bytes, name: str) -> list[str]:
+    return re.findall(r"[^\n]*\n|[^\n]+", document.decoded(data, name))
+
+
+def _is_heading(line: str) -> bool:
+    return _HEADING.match(line) is not None
+
+
 def _without_line(data: bytes, proposal: Proposal) -> bytes:
     """Without the line to be forgotten, unless it is gone already. No other byte changes."""
-    lines = re.findall(r"[^\n]*\n|[^\n]+", document.decoded(data, proposal.file))
+    lines = _lines(data, proposal.file)
     equal = [at for at, line in enumerate(lines) if _bare(line) == proposal.removed.rstrip()]
     if len(equal) <= proposal.copies:
         return data

@@ -1,6 +1,7 @@
 """Which texts rely on a line of a collection's memory, and what they are told when it changes.
 
-A text relies on a line when it uses a term that the line defines, or makes a claim that it states.
+A text relies on a line when it holds a value that the line had and has otherwise now (``uses``), uses a term
+that the line defines, or makes a claim that it states. Each sentence of a line is a claim of its own.
 """
 
 from __future__ import annotations
@@ -8,60 +9,57 @@ from __future__ import annotations
 import contextlib
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from smartwriter.conflicts import defined
 from smartwriter.errors import Invalid
-from smartwriter.front_matter import split
-from smartwriter.index import FILE, without
+from smartwriter.facts import ALIKE, Change, changes, likeness, read, sentences
 from smartwriter.memory import Memory, normal
+from smartwriter.memory_changes import MemoryChange, memory_changes
 from smartwriter.memory_versions import MemoryVersions
 from smartwriter.proposals import Proposals, ProposalState
+from smartwriter.quantities import Word
 from smartwriter.tasks import Draft, Task
+from smartwriter.uses import ALSO_WORDS, Text, Use
 from smartwriter.workspace import Workspace
 
 _MOST_CHANGES = 12
-_BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
+_MOST_CHARACTERS = 160  # of a sentence that is told
 _FIELD = re.compile(r"(gist|claims|terms):\s*")
 """Of an entry in an index: what it says of an article."""
-_NO_STATEMENT = re.compile(r"(?:date|file|links):")
 _SHORTEST_CLAIM = 6  # characters; of what is shorter, nearly every text has some
+_GLOSSARY = re.compile(r"[:：*“「《\"]|\s=\s")
+"""What marks the term of a line that defines one; where there is none, a verb does."""
 
 
 @dataclass(frozen=True)
-class MemoryChange:
-    """Lines of one memory file that are gone or new."""
+class Relied:
+    """That a text relies on something that changed in the memory."""
 
     file: str
-    removed: tuple[str, ...]
-    added: tuple[str, ...]
+    old: str
+    """What the memory said: a sentence of it; empty: nothing."""
+    new: str
+    """What it says now; empty: nothing any more."""
+    used: str
+    """What of it the text has: the old value, a term, or a claim."""
+    value: str = ""
+    """What stands now in the place of the old value; empty where that is no single value."""
+    sentence: str = ""
+    """Of the text, with the old value; empty where a term or claim is used."""
+    paragraph: int = 0
+    """Where that stands in the text, from 1."""
 
-
-def memory_changes(
-    versions: MemoryVersions, before: Mapping[str, str], memory: Memory, article: str = ""
-) -> list[MemoryChange]:
-    """What changed, line by line, since a turn that had these files. Blocking.
-
-    A line that only moved, into another file too, did not change. Where it is not known what a file
-    said, nothing is said of it.
-
-    :param article: the file of one whose entry in the index is left out: it was made of the text itself.
-    """
-    now = {file.name: file for file in (*memory.files, *memory.on_demand)}
-    old = {name: _kept_lines(versions, name, sha256, article) for name, sha256 in before.items()}
-    new = {name: _lines(name, file.text, article) for name, file in now.items()}
-    stood = {line for lines in old.values() for line in lines or ()}
-    stand = {line for lines in new.values() for line in lines}
-    found = []
-    for name in dict.fromkeys([*now, *before]):
-        was, is_ = old.get(name, []), new.get(name, [])
-        if was is None or (name in now and before.get(name) == now[name].sha256):
-            continue
-        removed = tuple(line for line in was if line not in stand)
-        added = tuple(line for line in is_ if line not in stood)
-        found.append(MemoryChange(name, removed, added))
-    return found
+    def __str__(self) -> str:
+        if self.sentence:
+            change = (
+                f"said: {self.old} Now it says: {self.new}" if self.new else f"no longer says: {self.old}"
+            )
+            where = f" (paragraph {self.paragraph})" if self.paragraph else ""
+            return f"{self.file} {change} This draft says{where}: {_short(self.sentence)}"
+        what = f"now says: {self.new}" if self.new else f"no longer says: {self.old}"
+        return f"{self.file} {what} (this draft uses {self.used!r})"
 
 
 def relied_on(text: str, line: str) -> str:
@@ -69,7 +67,9 @@ def relied_on(text: str, line: str) -> str:
     said = _folded(text)
     field = _FIELD.match(line)
     claims = [claim.strip() for claim in re.split(r"[;；]", line[field.end() :] if field else line)]
-    terms = {term for one in (claims if field else [line]) for term in defined(one)}
+    terms = {
+        term for one in (claims if field else [line]) for term in defined(one) if _is_term(term, one, text)
+    }
     if field and field[1] == "gist":  # tells of an article, and defines nothing
         terms = set()
     if field and field[1] == "terms":
@@ -84,6 +84,66 @@ def relied_on(text: str, line: str) -> str:
     return ""
 
 
+def relied(text: str, changed: Sequence[MemoryChange]) -> list[Relied]:
+    """What in a text relies on something that has changed: of each change the strongest sign."""
+    read_text = Text(text)
+    return [one for change in changed for one in _relied(text, read_text, change)]
+
+
+def _relied(text: str, read_text: Text, change: MemoryChange) -> Iterator[Relied]:
+    told: set[str] = set()  # lines of which something was said
+    for old, new in _versions(change):
+        if found := _value_used(read_text, change.file, old, new):
+            told |= {old.line, new.line} if new else {old.line}
+            yield found
+    for line in (*change.removed, *change.added):
+        if line not in told and (used := relied_on(text, line)):
+            gone = line in change.removed
+            yield Relied(change.file, line if gone else "", "" if gone else line, used)
+
+
+@dataclass(frozen=True)
+class _Sentence:
+    text: str
+    words: tuple[Word, ...]
+    line: str
+    """That it stands in."""
+
+
+def _versions(change: MemoryChange) -> Iterator[tuple[_Sentence, _Sentence | None]]:
+    """The sentences that are gone, each with what became of it."""
+    kept = {one.text for line in change.added for one in _sentences(line)}
+    before = [one for line in change.removed for one in _sentences(line) if one.text not in kept]
+    stood = {one.text for line in change.removed for one in _sentences(line)}
+    after = [one for line in change.added for one in _sentences(line) if one.text not in stood]
+    for old in before:
+        alike = max(after, key=lambda new: likeness(old.words, new.words), default=None)
+        is_version = alike is not None and likeness(old.words, alike.words) >= ALIKE
+        yield old, alike if is_version else None
+
+
+def _sentences(line: str) -> list[_Sentence]:
+    field = _FIELD.match(line)
+    said = line[field.end() :] if field else line
+    return [_Sentence(said[a:b].strip(), tuple(read(said[a:b])), line) for a, b in sentences(said)]
+
+
+def _value_used(text: Text, file: str, old: _Sentence, new: _Sentence | None) -> Relied | None:
+    found = changes(old.words, new.words) if new else []
+    for change in found:
+        if use := text.use_of(change):
+            return _told_of(file, old, new, use, change)
+    rewritten = new is None or not any(change.old for change in found) or likeness(old.words, new.words) < 0.5
+    if rewritten and (use := text.statement_of(old.words)):
+        return _told_of(file, old, new, use, None)
+    return None
+
+
+def _told_of(file: str, old: _Sentence, new: _Sentence | None, use: Use, change: Change | None) -> Relied:
+    value = " ".join(word.text for word in change.new) if change else ""
+    return Relied(file, old.text, new.text if new else "", use.value, value, use.sentence, use.paragraph)
+
+
 def reliance(
     workspace: Workspace, task: Task, draft: Draft, before: Mapping[str, str], memory: Memory
 ) -> list[str]:
@@ -93,9 +153,9 @@ def reliance(
     :param before: the sha256 of each memory file that its last turn had.
     """
     article = task.finished.article if task.finished else ""
-    changes = memory_changes(MemoryVersions(workspace.hidden), before, memory, article)
+    changed = memory_changes(MemoryVersions(workspace.hidden), before, memory, article)
     own = workspace.text(task, draft.name).read()
-    lines = list(_told(workspace, task, own, changes))
+    lines = list(_told(workspace, task, own, changed))
     if not lines:
         return []
     more = [f"… and {len(lines) - _MOST_CHANGES} more."] if len(lines) > _MOST_CHANGES else []
@@ -103,22 +163,22 @@ def reliance(
     return [f"[The memory of the series has changed since your last turn, in what texts rely on:\n\n{said}]"]
 
 
-def _told(workspace: Workspace, task: Task, own: str, changes: list[MemoryChange]) -> Iterator[str]:
-    origins, others = _origins(workspace, task), dict[str, str]()
-    for change in changes:
+def _told(workspace: Workspace, task: Task, own: str, changed: list[MemoryChange]) -> Iterator[str]:
+    mine = relied(own, changed)
+    yield from map(str, mine)
+    told = {line for one in mine for line in (one.old, one.new)}
+    origins = _origins(workspace, task)
+    for change in changed:
         for line in (*change.removed, *change.added):
-            mine = origins.get(_folded(line)) == task.id
-            if mine and not others:
-                others = _other_texts(workspace, task)
-            users = [title for title, text in others.items() if mine and relied_on(text, line)]
-            if used := relied_on(own, line):
-                by = f" (this draft uses {used!r})"
-            elif users:
-                by = f" (from this task; {', '.join(map(repr, users))} relies on it, too)"
-            else:
+            if origins.get(_folded(line)) != task.id or any(said and said in line for said in told):
                 continue
-            what = "no longer says" if line in change.removed else "now says"
-            yield f"{change.file} {what}: {line}{by}"
+            gone = line in change.removed
+            one = MemoryChange(change.file, (line,) if gone else (), () if gone else (line,))
+            users = [title for title, text in _other_texts(workspace, task).items() if relied(text, [one])]
+            if users:
+                what = "no longer says" if gone else "now says"
+                by = f" (from this task; {', '.join(map(repr, users))} relies on it, too)"
+                yield f"{change.file} {what}: {line}{by}"
 
 
 def _origins(workspace: Workspace, task: Task) -> dict[str, str]:
@@ -143,24 +203,6 @@ def _other_texts(workspace: Workspace, task: Task) -> dict[str, str]:
     return texts
 
 
-def _kept_lines(versions: MemoryVersions, name: str, sha256: str, article: str) -> list[str] | None:
-    """Those of an earlier version; None where it was not kept, or is damaged."""
-    try:
-        text = versions.text(sha256)
-        return None if text is None else _lines(name, split(text.removeprefix("\ufeff"))[1], article)
-    except Invalid:  # what it said is only for a note: no turn fails for it
-        return None
-
-
-def _lines(name: str, text: str, article: str) -> list[str]:
-    """What a memory file says, without its front matter, headings and marks."""
-    own = without(text, article) if name == FILE else text
-    lines = (_BULLET.sub("", line).strip() for line in own.splitlines())
-    lines = (line for line in lines if line and not line.startswith(("#", "<!--", "---")))
-    of_index = name.rpartition("/")[2].casefold() == FILE
-    return [line for line in lines if not (of_index and _NO_STATEMENT.match(line))]
-
-
 def _folded(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
@@ -170,3 +212,18 @@ def _whole(term: str) -> str:
     left = r"(?<![^\W_])" if term[0].isascii() else ""
     right = r"(?![^\W_])" if term[-1].isascii() else ""
     return f"{left}{re.escape(term)}{right}"
+
+
+def _is_term(term: str, line: str, text: str) -> bool:
+    """Whether what a line seems to define is a term: a name only where it is written as one."""
+    if _GLOSSARY.search(line) or " " in term or not term.isascii():
+        return True
+    written = re.search(rf"\b{re.escape(term)}\b", line, re.IGNORECASE)
+    if written is None or not written[0][0].isupper():
+        return True
+    return term not in ALSO_WORDS and re.search(rf"\b{re.escape(written[0])}\b", text) is not None
+
+
+def _short(sentence: str) -> str:
+    plain = " ".join(sentence.split())
+    return plain if len(plain) <= _MOST_CHARACTERS else plain[: _MOST_CHARACTERS - 1] + "…"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from smartwriter.errors import Invalid
 from smartwriter.index import BEGIN, END, FILE, without
 from smartwriter.memory import Collection, Memory, normal
+from smartwriter.memory_changes import memory_changes
 from smartwriter.memory_versions import MemoryVersions
+from smartwriter.reliance import Relied, relied
 from smartwriter.tasks import ANSWERED, Draft, Task
 from smartwriter.workspace import Workspace
 
@@ -25,6 +28,8 @@ class Stale:
     """Memory files that are another version now."""
     added: tuple[str, ...]
     removed: tuple[str, ...]
+    uses: tuple[Relied, ...] = ()
+    """What in its text relies on something that changed."""
 
 
 def stale(workspace: Workspace, collection: Collection) -> list[Stale]:
@@ -64,7 +69,20 @@ def _behind(workspace: Workspace, task: Task, draft: Draft, memory: Memory) -> S
         added = tuple(name for name in added if name != FILE)
     if not (changed or added or removed):
         return None
-    return Stale(task, draft, answered[-1].number, changed, added, removed)
+    return Stale(
+        task, draft, answered[-1].number, changed, added, removed, _uses(workspace, task, draft, had, memory)
+    )
+
+
+def _uses(
+    workspace: Workspace, task: Task, draft: Draft, had: Mapping[str, str], memory: Memory
+) -> tuple[Relied, ...]:
+    article = task.finished.article if task.finished else ""
+    try:
+        text = workspace.text(task, draft.name).read()
+    except Invalid:  # a file that cannot be read is said elsewhere
+        return ()
+    return tuple(relied(text, memory_changes(MemoryVersions(workspace.hidden), had, memory, article)))
 
 
 def _differs_by_own_entry(workspace: Workspace, task: Task, had: str, memory: Memory) -> bool:

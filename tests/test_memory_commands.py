@@ -69,6 +69,20 @@ def closed(workspace: Workspace, address: str, model: OfflineModel) -> str:
 # Versions ---------------------------------------------------------------------------------------
 
 
+def test_stale_names_the_sentence_and_the_value(workspace: Workspace, rivers: Path, begun: Task) -> None:
+    """What in the text relies on a changed line is shown with its place, and in JSON, so that a list of
+    articles can be worked off."""
+    workspace.text(begun, "main").write("# Fog\n\nIt was early. Anselm rows.\n", author="writer", turn=2)
+    (rivers / "memory.md").write_text("- Anton rows.\n")
+    (stale,) = data(workspace, "memory", "stale", "rivers")
+    (use,) = stale["uses"]
+    assert (use["used"], use["value"], use["paragraph"]) == ("Anselm", "Anton", 2)
+    assert (use["old"], use["new"], use["sentence"]) == ("Anselm rows.", "Anton rows.", "Anselm rows.")
+    assert printed(workspace, "memory", "stale", "rivers").splitlines()[1] == (
+        "  paragraph 2: “Anselm rows.” has 'Anselm'; memory.md says: Anton"
+    )
+
+
 def test_log_diff_and_stale_follow_the_memory(workspace: Workspace, rivers: Path, begun: Task) -> None:
     """An edit is a version of its own, is shown word for word, and makes stale what was written before."""
     assert printed(workspace, "memory", "stale", "rivers") == STALE_NOTHING

@@ -594,3 +594,56 @@ def test_a_damaged_line_hides_no_other(
     second = proposed(proposals, "Second.")
     assert proposals.pending() == [first, second]
     assert len(proposals.damage()) == 1
+
+
+# Replacing --------------------------------------------------------------------------------------
+
+
+def replacing(proposals: Proposals, text: str, old: str) -> Proposal:
+    return proposals.propose(text, task="b3xn", draft="main", turn=4, replaces=old)
+
+
+@pytest.mark.parametrize(
+    "old", ["The ferry left at six.", "- The ferry left at six.", " * The ferry left at six. "]
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_an_accepted_line_takes_the_place_of_what_it_replaces(
+    proposals: Proposals, collection: Collection, old: str, end: str
+) -> None:
+    """Its bullet, its line end and all other lines stay as they are; it is not shown as near."""
+    write(collection.path / "memory.md", MEMORY.replace("\n", end))
+    made = replacing(proposals, "The ferry left at seven.", old)
+    assert made.replaces == "- The ferry left at six."
+    assert "- The ferry left at six." not in [line.text for line in proposals.near(made)]
+    proposals.accept(made.id)
+    assert memory(collection) == MEMORY.replace("six", "seven").replace("\n", end)
+    (line,) = [line for line in proposals.lines() if line.proposal]
+    assert line.text == "- The ferry left at seven."
+
+
+@pytest.mark.parametrize("old", ["The ferry left at five.", "Memory", "# Memory", "Twice."])
+def test_what_does_not_stand_there_once_is_not_replaced(
+    proposals: Proposals, collection: Collection, old: str
+) -> None:
+    """A line that the memory does not have, has twice, or has as a heading, is refused and nothing queued."""
+    write(collection.path / "memory.md", MEMORY + "- Twice.\n- Twice.\n")
+    with pytest.raises(Invalid, match="The line to replace"):
+        replacing(proposals, "The ferry left at seven.", old)
+    assert proposals.all() == []
+
+
+def test_what_was_changed_meanwhile_is_not_replaced(proposals: Proposals, collection: Collection) -> None:
+    """Where the writer has changed the line that a proposal replaces, it waits, and nothing is written."""
+    made = replacing(proposals, "The ferry left at seven.", "The ferry left at six.")
+    changed = MEMORY.replace("six", "half past six")
+    write(collection.path / "memory.md", changed)
+    with pytest.raises(Invalid, match="does not say any more what"):
+        proposals.accept(made.id)
+    assert memory(collection) == changed and states(proposals) == ["pending"]
+
+
+def test_a_kill_while_replacing(workspace: Workspace, proposals: Proposals) -> None:
+    """Killed at any step, the line is either the old one and the proposal waits, or the new one, once."""
+    made = replacing(proposals, "The ferry left at seven.", "The ferry left at six.")
+    after = MEMORY.replace("six", "seven")
+    dies_everywhere(workspace, lambda them: them.accept(made.id), after, "accepted")

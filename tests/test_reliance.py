@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import pytest
 
 from smartwriter.memory import Collection
+from smartwriter.memory_changes import MemoryChange, memory_changes
 from smartwriter.memory_versions import MemoryVersions
-from smartwriter.reliance import MemoryChange, memory_changes, reliance, relied_on
+from smartwriter.reliance import reliance, relied_on
 from smartwriter.tasks import Task
 from smartwriter.workspace import Workspace
 

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +142,7 @@ def test_contradictions_come_together(workspace: Workspace, proposals: Proposals
     assert head.startswith("These may contradict each other. They say something of the same term, “slack”.\n")
     assert f"[{first.id}]" in head and f"[{second.id}]" in head and f"[{between.id}]" not in head
     assert f"from Tide, turn 1 of {other.id}@main" in head
-    assert "memory.md says already (3): - Slack: an hour." in output
+    assert "memory.md says (3): - Slack: an hour." in output
     assert proposals.pending() == [between]
 
 
@@ -155,6 +159,7 @@ def test_review_without_questions(
         (one.id, "Fog", "Write of\nslack water.") for one in pair
     ]
     assert [one["proposals"] for one in found["conflicts"]] == [[one.id for one in pair]]
+    assert [set(one) >= {"near", "replaces"} for one in found["pending"]] == [True] * len(found["pending"])
     assert isinstance(run(workspace, "review", "rivers", "--accept", no.id, fails=True).exception, Invalid)
     assert memory(collection) == "# Memory\n\n- Nobody waved.\n- Yes.\n"
 
@@ -238,3 +243,25 @@ def test_forget_refuses_what_is_not_there(workspace: Workspace, collection: Coll
     result = run(workspace, "forget", "rivers", "9", fails=True)
     assert "see them with: smartwriter memory lines rivers" in str(result.exception)
     assert Path(collection.path / "memory.md").read_bytes() == before
+
+
+def test_a_line_is_edited_from_what_it_is(
+    workspace: Workspace, proposals: Proposals, task: Task, collection: Collection
+) -> None:
+    """On a terminal, editing a proposal begins with the line as it is: nobody types it again."""
+    propose(proposals, task, "The ferry is gren.")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ["SMARTWRITER_WORKSPACE"] = str(workspace.root)
+        os.execv(sys.executable, [sys.executable, "-m", "smartwriter", "memory", "review", "rivers"])
+    heard = b""
+    for wanted, typed in ((b"q(uit)", b"e\n"), (b"gren.", b"\x7f\x7fen.\n")):
+        while wanted not in heard:
+            heard += os.read(terminal, 4096)
+        heard = b""
+        os.write(terminal, typed)
+    with contextlib.suppress(OSError):  # the other side has closed it
+        while os.read(terminal, 4096):
+            pass
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert (collection.path / "memory.md").read_text().endswith("- The ferry is green.\n")

@@ -266,6 +266,28 @@ def test_what_the_model_proposes_only_waits(
     assert sections(model.requests[-1])["memory.md"].endswith("- The ferry is green.")
 
 
+def test_the_model_names_the_line_that_its_proposal_replaces(
+    workspace: Workspace, claude: ClaudeAgent, model: OfflineModel, rivers: Task
+) -> None:
+    """Checked that it stands there; one that does not is refused in a sentence that the model gets."""
+    remember(workspace, "- The fare is three pounds.\n- Iris waits.\n")
+    olds = iter(["The fare is four pounds.", "The fare is three pounds."])
+
+    def script(request: Request) -> Reply:
+        if (old := next(olds, None)) is None:
+            return [Text("Proposed.")]
+        return [ToolUse("propose_memory", {"line": "The fare is five pounds.", "replaces": old})]
+
+    model.script = script
+    take_turns(workspace, claude, [(rivers.id, "Go.")])
+    assert "does not stand in the memory" in model.requests[-1].tool_results[0]
+    proposals = Proposals(workspace.hidden, workspace.collection("Rivers"))
+    (proposal,) = proposals.pending()
+    proposals.accept(proposal.id)
+    assert "- The fare is five pounds.\n- Iris waits." in sections_of(workspace)
+    assert "three pounds" not in sections_of(workspace)
+
+
 def sections_of(workspace: Workspace) -> str:
     return workspace.collection("Rivers").memory().render()
 

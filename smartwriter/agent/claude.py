@@ -508,7 +508,7 @@ def _sdk(tool: Tool) -> SdkMcpTool[Any]:
     schema = {
         "type": "object",
         "properties": dict(tool.parameters),
-        "required": list(tool.parameters),
+        "required": [name for name in tool.parameters if name not in tool.optional],
     }
     return SdkMcpTool(
         name=tool.name,

@@ -23,9 +23,11 @@ class Tool:
     name: str
     description: str
     parameters: Mapping[str, Mapping[str, Any]]
-    """The JSON schema of each parameter, by name; all are required."""
+    """The JSON schema of each parameter, by name."""
     run: Callable[[Mapping[str, Any]], Awaitable[str]]
     """What the model is told. Raises ``SmartWriterError`` with what went wrong."""
+    optional: tuple[str, ...] = ()
+    """Parameters that may be left out; all others are required."""
 
 
 def _string(meaning: str) -> dict[str, Any]:
@@ -169,8 +171,14 @@ class MemoryTools:
                 "propose_memory",
                 "Propose one line for the series' memory: a fact, claim or term that later articles need, "
                 "that the author has stated or decided. The author decides; nothing is remembered before.",
-                {"line": _string("One sentence, in the language of the memory.")},
+                {
+                    "line": _string("One sentence, in the language of the memory."),
+                    "replaces": _string(
+                        "A line of the memory that is not true any more because of it, word for word."
+                    ),
+                },
                 self._propose,
+                optional=("replaces",),
             ),
         ]
 
@@ -182,9 +190,11 @@ class MemoryTools:
         return file.text.strip()
 
     async def _propose(self, arguments: Mapping[str, Any]) -> str:
-        line, turn = str(arguments["line"]), self.turn
+        line, replaces, turn = str(arguments["line"]), str(arguments.get("replaces") or ""), self.turn
         proposal = await run_sync(
-            lambda: self._proposals.propose(line, task=self._task, draft=self._draft, turn=turn)
+            lambda: self._proposals.propose(
+                line, task=self._task, draft=self._draft, turn=turn, replaces=replaces
+            )
         )
         self._on_proposal(proposal)
         return "Proposed; the author will decide."

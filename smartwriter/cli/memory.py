@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 import click
@@ -11,6 +12,7 @@ from smartwriter.cli.remembering import memory_command
 from smartwriter.errors import Invalid
 from smartwriter.memory import Collection
 from smartwriter.memory_versions import MemoryVersion, MemoryVersions
+from smartwriter.reliance import Relied
 from smartwriter.staleness import Stale, stale
 from smartwriter.what_if import adopt_memory
 from smartwriter.workspace import Workspace
@@ -102,6 +104,17 @@ def stale_memory(workspace: Workspace, name: str, json_: bool) -> None:
         address = one.task.address(one.draft.name)
         article = " (an article)" if _is_article(one) else ""
         click.echo(f"{address}  {one.task.title}{article}, turn {one.turn}: {', '.join(_reasons(one))}")
+        for use in one.uses:
+            click.echo(f"  {_use_in_words(use)}")
+
+
+def _use_in_words(use: Relied) -> str:
+    if not use.sentence:
+        what = f"now says: {use.new}" if use.new else f"no longer says: {use.old}"
+        return f"uses {use.used!r}; {use.file} {what}"
+    place = f"paragraph {use.paragraph}: " if use.paragraph else ""
+    now = use.value or use.new or "nothing of the kind"
+    return f"{place}“{' '.join(use.sentence.split())}” has {use.used!r}; {use.file} says: {now}"
 
 
 def _stale_fields(one: Stale) -> dict[str, object]:
@@ -114,6 +127,7 @@ def _stale_fields(one: Stale) -> dict[str, object]:
         "changed": one.changed,
         "added": one.added,
         "removed": one.removed,
+        "uses": [dataclasses.asdict(use) for use in one.uses],
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,6 @@ from smartwriter.tasks import Task
 from smartwriter.workspace import Workspace
 
 _SHOWN = 100  # characters of a prompt
-_MOST_STANDING = 5
 
 
 @click.group(cls=Group)
@@ -97,9 +97,11 @@ def _show(proposal: Proposal, origins: _Origins) -> None:
 
 
 def _show_standing(proposal: Proposal, proposals: Proposals) -> None:
-    """What the memory says already that it may contradict."""
-    for line in proposals.against(proposal)[:_MOST_STANDING]:
-        secho(f"  {line.file} says already ({line.number}): {line.text}", fg="yellow")
+    """What it would replace, and what the memory says nearest to it."""
+    if proposal.replaces:
+        secho(f"  takes the place of: {proposal.replaces.strip()}", fg="yellow")
+    for line in proposals.near(proposal):
+        secho(f"  {line.file} says ({line.number}): {line.text}", fg="yellow")
 
 
 def _ask(proposal: Proposal, proposals: Proposals) -> bool:
@@ -113,13 +115,28 @@ def _ask(proposal: Proposal, proposals: Proposals) -> bool:
         if answer == "a":
             click.echo(f"  {_decided(proposals.accept(proposal.id))}")
         elif answer == "e":
-            text = click.prompt("  The line", default=proposal.text)
+            text = edited("  The line: ", proposal.text)
             click.echo(f"  {_decided(proposals.accept(proposal.id, text))}")
         elif answer == "r":
             click.echo(f"  {_decided(proposals.reject(proposal.id))}")
     except Invalid as error:  # the others can be decided all the same
         secho(f"  {error} It still waits.", err=True, fg="red")
     return bool(answer != "q")
+
+
+def edited(label: str, text: str) -> str:
+    """A line as the writer leaves it, who begins with the text as it is."""
+    if not sys.stdin.isatty():
+        return str(click.prompt(label.rstrip(": "), default=text))
+    import readline
+
+    readline.set_startup_hook(lambda: readline.insert_text(text))
+    try:
+        return input(label)
+    except EOFError:
+        raise click.Abort from None
+    finally:
+        readline.set_startup_hook(None)
 
 
 def _decided(proposal: Proposal) -> str:
@@ -135,7 +152,10 @@ def _review_json(
     return {
         "collection": collection.name,
         "decided": [one.model_dump(mode="json") for one in decided],
-        "pending": [origins.as_json(one) for one in proposals.pending()],
+        "pending": [
+            {**origins.as_json(one), "near": [_near_json(line) for line in proposals.near(one)]}
+            for one in proposals.pending()
+        ],
         "conflicts": [
             {"why": conflict.why, "proposals": [one.id for one in conflict.proposals]}
             for conflict in proposals.conflicts()
@@ -206,6 +226,10 @@ def memory_lines(workspace: Workspace, name: str, json_: bool) -> None:
         origin = line.proposal
         made = f"  (from turn {origin.turn} of {origin.task}@{origin.draft})" if origin else ""
         print_pieces([(f"{line.number:>4}  {line.text}", None), (made, "dim")])
+
+
+def _near_json(line: MemoryLine) -> dict[str, Any]:
+    return {"number": line.number, "file": line.file, "line": line.line, "text": line.text}
 
 
 def _line_json(line: MemoryLine) -> dict[str, Any]:
