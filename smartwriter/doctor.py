@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -19,11 +18,13 @@ from pydantic import ValidationError
 import smartwriter.journal as journal
 from smartwriter.agent.claude import sdk_reads
 from smartwriter.damage import Entry
+from smartwriter.doctor_safety import examine_safety
 from smartwriter.drafts import current_number, sha256_of, sha256_of_bytes, text_of
+from smartwriter.findings import Finding as Finding
 from smartwriter.lease import left_by
 from smartwriter.memory import normal
 from smartwriter.memory_versions import MemoryVersions
-from smartwriter.names import original, readable_name
+from smartwriter.names import is_plain_name, original, readable_name
 from smartwriter.proposals import UNDER_WAY, Proposals
 from smartwriter.recovery import config_folder, orphans_of, recover
 from smartwriter.tasks import ANSWERED, MAIN, UNFILED, Draft, Revision, Task, Turn, TurnState, now
@@ -35,20 +36,6 @@ _CONFLICT = re.compile(
 )
 
 _RESTS_S = 60.0  # what is moved at once, and was not for so long, nobody moves any more
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something that is not as it should be."""
-
-    kind: str
-    """For programs: ``damage``, ``session``, ``turns``, ``revisions``, ``reader``, …"""
-    path: Path
-    what: str
-    meaning: str
-    remedy: str = ""
-    """What a repair would do; empty where there is nothing that it could or should do."""
-    repair: Callable[[], object] | None = None
 
 
 def examine(workspace: Workspace) -> Iterator[Finding]:
@@ -72,6 +59,7 @@ def examine(workspace: Workspace) -> Iterator[Finding]:
     yield from _dead_leases(workspace)
     yield from _leftovers(workspace)
     yield from _conflict_copies(workspace, tasks)
+    yield from examine_safety(workspace)
 
 
 # Journals ---------------------------------------------------------------------------------------
@@ -306,7 +294,7 @@ def _lost_tasks(workspace: Workspace, tasks: list[Task]) -> Iterator[Finding]:
     known = {task.id for task in tasks}
     folder = workspace.hidden / "turns"
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if path.is_dir() and path.name not in known:
+        if path.is_dir() and path.name not in known and is_plain_name(path.name):
             yield Finding(
                 "lost-task",
                 path,
@@ -321,6 +309,7 @@ def _recover_task(workspace: Workspace, folder: Path) -> None:
     turns = {
         path.stem: [Turn.model_validate(line) for line in journal.read(path).entries]
         for path in sorted(folder.glob("*.jsonl"))
+        if is_plain_name(path.stem)
     }
     drafts = {
         name: Draft(name=name, session_id=found[-1].session_id) for name, found in turns.items() if found

@@ -13,10 +13,10 @@ nothing else is done: no system offers the two as one.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import smartwriter.bounds as bounds
 import smartwriter.journal as journal
 from smartwriter.errors import Invalid
 from smartwriter.whole_file import read_whole
@@ -25,15 +25,21 @@ _TRIES = 20
 
 
 def change(
-    path: Path, made_of: Callable[[bytes], bytes], max_bytes: int, *, missing: bytes | None = None
+    path: Path,
+    made_of: Callable[[bytes], bytes],
+    max_bytes: int,
+    *,
+    missing: bytes | None = None,
+    mode: int | None = None,
 ) -> None:
     """Replace a file by what is made of its bytes. Blocking. A crash leaves the old or the new ones.
 
     :param made_of: may be called several times; the same bytes back leave the file alone.
     :param missing: what it is made of where there is no file; None: that is an error.
+    :param mode: the permissions of a file that is new.
     :raises Invalid: for a file that cannot be changed. :raises OSError: when the system refuses.
     """
-    target = Path(os.path.realpath(path))
+    target = bounds.checked(path)
     beside = target.with_name(f".{target.name}.next")
     for _ in range(_TRIES):
         before = _read(path, max_bytes)
@@ -45,9 +51,7 @@ def change(
         if after == before:
             beside.unlink(missing_ok=True)
             return
-        journal.write_document(beside, after)
-        if before is not None and target.exists():
-            shutil.copymode(target, beside)
+        journal.write_document(beside, after, mode=mode if before is None else bounds.mode_of(target))
         if _bytes(target) == before:
             journal.move(beside, target)
             return
@@ -64,7 +68,7 @@ def read(path: Path, max_bytes: int) -> bytes:
 
 
 def _read(path: Path, max_bytes: int) -> bytes | None:
-    real = Path(os.path.realpath(path))
+    real = bounds.checked(path)
     if real.parent != Path(os.path.realpath(path.parent)):
         raise Invalid(f"{path.name} is a link to {real}; change that file by hand.")
     try:

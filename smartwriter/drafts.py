@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import shutil
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from pathlib import Path
 
+import smartwriter.bounds as bounds
 import smartwriter.journal as journal
 from smartwriter.damage import Entry
 from smartwriter.errors import Invalid, RevisionNotFound, TextConflict
@@ -58,8 +59,8 @@ class DraftText:
 
     @property
     def _place(self) -> Path:
-        """Where the file is: a link of the writer's stays one."""
-        return Path(os.path.realpath(self.path))
+        """Where the file is: a link of the writer's stays one. :raises LeadsOutside:"""
+        return bounds.checked(self.path)
 
     @property
     def _next(self) -> Path:
@@ -234,16 +235,14 @@ class DraftText:
         if not current or text == current[-1].text or text not in (None, text_of(current[:-1])):
             return False
         try:
-            waiting = self._next.read_bytes()
+            waiting = bounds.read_regular(self._next)
         except FileNotFoundError:
             return False
         return sha256_of_bytes(waiting) == current[-1].sha256
 
     def _append(self, transaction: journal.Transaction, revision: Revision, before: str) -> None:
         """Record a revision and put its text in the file's place. :raises TextConflict:"""
-        journal.write_document(self._next, revision.text)
-        with contextlib.suppress(FileNotFoundError):
-            shutil.copymode(self._place, self._next)
+        journal.write_document(self._next, revision.text, mode=self._mode())
         transaction.append([_line(revision)])
         slipped_in = self._settled(before)
         if slipped_in not in (None, before):  # saved by an editor since we looked
@@ -252,6 +251,14 @@ class DraftText:
             self._next.unlink()
             raise TextConflict(theirs.number, slipped_in, revision.number)
         journal.move(self._next, self._place)
+
+    def _mode(self) -> int | None:
+        """Of the file; of a new one, what its neighbours allow: a fork of a private draft is private."""
+        place = self._place
+        if (own := bounds.mode_of(place)) is not None:
+            return own
+        modes = [mode for path in place.parent.glob("*.md") if (mode := bounds.mode_of(path)) is not None]
+        return reduce(and_, modes) if modes else None
 
     def _put_aside(self, transaction: journal.Transaction, draft: list[Revision], revision: Revision) -> None:
         transaction.append([_line(revision.model_copy(update={"aside": True}))])
@@ -283,7 +290,7 @@ class DraftText:
 
     def _read_file(self) -> str | None:
         try:
-            return self.path.read_bytes().decode("utf-8", "surrogatepass")
+            return bounds.read_regular(self._place).decode("utf-8", "surrogatepass")
         except FileNotFoundError:
             return None
         except UnicodeDecodeError as error:

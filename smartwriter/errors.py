@@ -5,7 +5,8 @@ SmartWriterError
 ├── Invalid (ValueError)               an argument that makes no sense
 ├── JournalError (OSError)             a journal could not be written; nothing was
 │   ├── JournalBusy                    another writer held the lock for too long
-│   └── FolderGone                     a folder that was there was renamed, unmounted or pulled out
+│   ├── FolderGone                     a folder that was there was renamed, unmounted or pulled out
+│   └── LeadsOutside (Invalid)         a link would have led out of the workspace
 ├── NotAWorkspace (LookupError)
 ├── TaskNotFound (LookupError)
 │   └── TaskAmbiguous
@@ -86,6 +87,16 @@ class FolderGone(JournalError):
             f"{self.filename} is not there any more: it was renamed, unmounted or pulled out. "
             "Nothing was made in its place."
         )
+
+
+class LeadsOutside(JournalError, Invalid):
+    """What stands in the place of a workspace's file leads elsewhere; nothing was read or written there."""
+
+    def __init__(self, path: Path, message: str) -> None:
+        super().__init__(path, OSError(errno.ELOOP, message))
+
+    def __str__(self) -> str:
+        return self.strerror or ""
 
 
 class NotAWorkspace(SmartWriterError, LookupError):

@@ -24,6 +24,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import smartwriter.bounds as bounds
 import smartwriter.document as document
 import smartwriter.index as index
 import smartwriter.journal as journal
@@ -141,7 +142,9 @@ def _finish(
         draft=task.current, revision=current_number(revisions), article=relative, state="finishing"
     )
     _record(workspace, task, finished)
-    _put_in_place(workspace, task, article, text)
+    # Who keeps the draft from other people's eyes keeps the article from them.
+    mode = bounds.mode_of(workspace.text(task, task.current).path)
+    _put_in_place(workspace, task, article, text, mode)
     if has_index(collection):
         _enter(collection, _entry(task, relative, summary, text, known, on))
     finished = finished.model_copy(update={"state": "finished", "at": now()})
@@ -169,6 +172,7 @@ def _versions(workspace: Workspace, task: Task) -> Iterable[bytes]:
 
 def _check_place(article: Path, known: Container[bytes]) -> None:
     """:raises Invalid: when something is in the article's place that is no version of this task's text."""
+    bounds.checked(article)
     if article.parent.is_dir():
         for path in article.parent.iterdir():  # a name may be there in another form of Unicode
             if normal(path.name) != normal(article.name):
@@ -182,14 +186,14 @@ def _check_place(article: Path, known: Container[bytes]) -> None:
                 )
 
 
-def _put_in_place(workspace: Workspace, task: Task, article: Path, text: str) -> None:
+def _put_in_place(workspace: Workspace, task: Task, article: Path, text: str, mode: int | None) -> None:
     data = _bytes_of(text)
     if article.exists() and (old := article.read_bytes()) != data:
         # Copied, not moved: at no moment is there no article.
         when = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{time.time_ns() % 10**9:09d}"
         journal.write_document(workspace.hidden / "trash" / "articles" / f"{task.id}.{when}.md", old)
     journal.make_folder(article.parent)
-    document.change(article, lambda _: data, MAX_TEXT_BYTES, missing=b"")
+    document.change(article, lambda _: data, MAX_TEXT_BYTES, missing=b"", mode=mode)
 
 
 def _bytes_of(text: str) -> bytes:

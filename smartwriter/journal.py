@@ -39,6 +39,7 @@ from typing import Any, BinaryIO, Literal
 import portalocker
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
+import smartwriter.bounds as bounds
 import smartwriter.roots as roots
 from smartwriter.damage import Damage, Entry, salvage
 from smartwriter.errors import JournalBusy, JournalError
@@ -137,6 +138,7 @@ def read(path: Path) -> Contents:
     :raises FileNotFoundError: when there is no such journal; other ``OSError`` as they come.
     :raises FolderGone: when there is no journal because the folder that held it is gone.
     """
+    bounds.check_record(path)
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -205,6 +207,7 @@ def stream_lines(source: Path | BinaryIO, start: int = 0) -> Iterator[tuple[int,
 
 def _opened(source: Path | BinaryIO) -> contextlib.AbstractContextManager[BinaryIO]:
     if isinstance(source, Path):
+        bounds.check_record(source)
         try:
             return open(source, "rb", buffering=0)
         except FileNotFoundError:
@@ -530,11 +533,12 @@ def _blocks_of_lines(fd: int, start: int) -> Iterator[tuple[bytes, int]]:
 def _open(path: Path, *, sync: bool) -> tuple[int, bool]:
     flags = os.O_RDWR | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     roots.check(path)
+    bounds.check_record(path)
     for _ in range(100):  # bounded: another process may keep deleting what we create
         try:
             return os.open(path, flags), False
         except FileNotFoundError:
-            make_folder(path.parent, sync=sync)
+            make_folder(path.parent, sync=sync, private=True)
         with contextlib.suppress(FileExistsError, FileNotFoundError):
             return os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600), True
     raise OSError(errno.EAGAIN, "it keeps being created and deleted", str(path))
@@ -572,17 +576,18 @@ def sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
-def make_folder(folder: Path, *, sync: bool = True) -> None:
+def make_folder(folder: Path, *, sync: bool = True, private: bool = False) -> None:
     """Create a folder and its parents, durably. It may exist.
 
+    :param private: for nobody else, whatever the umask; as everything in ``.smartwriter`` is.
     :raises FolderGone: for one that is in a folder that was there and is gone.
     """
     if folder.is_dir():
         return
     roots.check(folder)
-    make_folder(folder.parent, sync=sync)
+    make_folder(folder.parent, sync=sync, private=private)
     with contextlib.suppress(FileExistsError):
-        folder.mkdir()
+        folder.mkdir(0o700 if private or bounds.is_record(folder) else 0o777)
     if sync:
         sync_folder(folder.parent)
 
@@ -593,6 +598,7 @@ def move(source: Path, target: Path) -> None:
     To another disk it is copied beside its place first: a crash leaves the old one, the new one or, for
     a moment, both, but never a part of it under the new name.
     """
+    bounds.check_record(target.parent)
     make_folder(target.parent)
     try:
         source.rename(target)
@@ -600,6 +606,8 @@ def move(source: Path, target: Path) -> None:
         if error.errno != errno.EXDEV:
             raise
         _move_to_other_disk(source, target)
+    if bounds.is_record(target):
+        bounds.make_private(target)
     sync_folder(target.parent)
     sync_folder(source.parent)
 
@@ -653,18 +661,27 @@ def rewrite(path: Path, change: Callable[[list[Entry]], list[Entry]]) -> Path:
     return kept
 
 
-def write_document(path: Path, text: str | bytes) -> None:
+def write_document(path: Path, text: str | bytes, *, mode: int | None = None) -> None:
     """Replace a document as a whole: a crash leaves the old text or the new one.
 
+    :param mode: its permissions; None: those that it has, for a new one what the umask says. In
+        ``.smartwriter`` it is for nobody else.
     :raises OSError: when it cannot be written; the old text stands. It names the document.
     """
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     roots.check(path)
+    bounds.check_record(path.parent)
     make_folder(path.parent)
+    if bounds.is_record(path):
+        mode = 0o600
+    elif mode is None:
+        mode = bounds.mode_of(path)
     temporary = path.with_name(f".{path.name[:40]}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600)
         try:
+            if mode not in (None, 0o600) and hasattr(os, "fchmod"):
+                os.fchmod(fd, mode)
             _write_all(fd, data)
             os.fsync(fd)
         finally:

@@ -18,6 +18,7 @@ from types import TracebackType
 
 import portalocker
 
+import smartwriter.bounds as bounds
 import smartwriter.journal as journal
 from smartwriter.errors import DraftBusy
 from smartwriter.tasks import now
@@ -76,6 +77,7 @@ class Lease:
         raise DraftBusy(self._address, self.holder())
 
     def _try_acquire(self) -> None:
+        bounds.check_record(self._path)
         journal.make_folder(self._path.parent)
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
         try:

@@ -33,6 +33,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+import smartwriter.bounds as bounds
 from smartwriter.errors import Invalid
 from smartwriter.front_matter import MAX_TITLE, FrontMatter, Include, split
 from smartwriter.journal import move, write_document
@@ -261,6 +262,7 @@ class Collection:
 
         A new one comes all at once: what cannot be made whole is not there. :raises OSError:
         """
+        bounds.checked(self.path)
         new = not self.path.exists()
         folder = self.path.with_name(f".{self.path.name}.new") if new else self.path
         try:

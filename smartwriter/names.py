@@ -13,9 +13,12 @@ import unicodedata
 from urllib.parse import quote, unquote
 
 from smartwriter.errors import UnsafeName
+from smartwriter.harmless import is_harmless_name
 
 MAX_NAME_BYTES = 120  # leaves room for suffixes under every file system's 255
 
+MAX_FILE_NAME_BYTES = 250
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
 _DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 _SHORTENED = re.compile(r"[\w.%-]+~[0-9a-f]{16}", re.ASCII)
@@ -75,6 +78,21 @@ def readable_name(title: str, taken: frozenset[str] = frozenset()) -> str:
         number += 1
         candidate = f"{name} {number}"
     return candidate
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether a name can stand within ``.smartwriter`` as it is, and be handed to a program."""
+    return _PLAIN_NAME.fullmatch(name) is not None
+
+
+def is_readable_name(name: str) -> bool:
+    """Whether a name means a file or folder right where it is used, and can be shown."""
+    return (
+        is_harmless_name(name)
+        and not name.startswith(".")
+        and _why_unsafe(name) is None
+        and len(name.encode("utf-8", "replace")) <= MAX_FILE_NAME_BYTES
+    )
 
 
 def _why_unsafe(name: str) -> str | None:

@@ -12,12 +12,12 @@ import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from anyio.to_thread import run_sync
 
 import smartwriter.journal as journal
-from smartwriter.errors import JournalError
+from smartwriter.errors import JournalError, UnsafeName
 from smartwriter.session_store import BoundSessionStore, FileSessionStore
 
 if TYPE_CHECKING:
@@ -58,11 +58,20 @@ class Spool:
         """Store one batch, unless it is of another session; whether it was."""
         lines = journal.read(path).entries
         key = lines[0].get("key") if lines and lines[0].get("type") == "spooled" else None
-        if not isinstance(key, dict) or (session_id and key.get("session_id") != session_id):
+        if not _is_key(key, store) or (session_id and key["session_id"] != session_id):
             return False
         store.append_now(cast("SessionKey", key), cast("list[SessionStoreEntry]", lines[1:]))
         journal.move(path, self._trash / path.name)
         return True
+
+
+def _is_key(key: Any, store: FileSessionStore) -> TypeGuard[dict[str, str]]:
+    """Whether what a file says is the key of a transcript."""
+    try:
+        store.path(key)
+    except (UnsafeName, KeyError, TypeError, AttributeError):
+        return False
+    return True
 
 
 class SpooledStore(BoundSessionStore):

@@ -18,6 +18,8 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from pydantic import ValidationError
+
 import smartwriter.journal as journal
 from smartwriter.damage import Damage, Entry
 from smartwriter.errors import AlreadyExists, DraftNotFound, Invalid, TaskAmbiguous, TaskNotFound
@@ -51,6 +53,17 @@ class TaskManager:
     def damage(self) -> list[Damage]:
         """The stretches of ``tasks.jsonl`` that could not be read."""
         return self._read().damage
+
+    def refused(self) -> dict[str, str]:
+        """Why a task that is there is passed over, by its id: a name in it could lead elsewhere."""
+        why = dict[str, str]()
+        for id, line in _lines(Task, self._read().entries, "id").items():
+            try:
+                Task.model_validate(line)
+            except ValidationError as error:
+                first = error.errors()[0]
+                why[id] = f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}"
+        return why
 
     def find(self, wanted: str) -> Task:
         """A task by its id, its title, or a unique prefix of either, in any script and case.

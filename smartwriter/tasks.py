@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from enum import Enum
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from smartwriter.names import is_plain_name, is_readable_name
 
 MAIN = "main"
 UNFILED = "unfiled"
@@ -25,10 +27,29 @@ class Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
+def _plain(name: str) -> str:
+    if not is_plain_name(name):
+        raise ValueError("it could lead out of its folder")
+    return name
+
+
+def _readable(name: str) -> str:
+    if not is_readable_name(name):
+        raise ValueError("it could lead out of its folder, or cannot be shown")
+    return name
+
+
+# A value comes from a file, and that perhaps from somebody else: a name of a file means one in its folder.
+PlainName = Annotated[str, AfterValidator(_plain)]
+"""A name within ``.smartwriter``."""
+ReadableName = Annotated[str, AfterValidator(_readable)]
+"""A name within ``collections/``."""
+
+
 class Origin(Value):
     """Where a fork started."""
 
-    draft: str
+    draft: PlainName
     turn: int
     """The last turn that it shares; 0 for none."""
     revision: int | None = None
@@ -56,10 +77,10 @@ class WhatIf(Value):
 class Draft(Value):
     """One line of development of a task: a session and a text."""
 
-    name: str
-    session_id: str
+    name: PlainName
+    session_id: PlainName
     """Chosen by us, and recorded before the first token."""
-    earlier_sessions: tuple[str, ...] = ()
+    earlier_sessions: tuple[PlainName, ...] = ()
     """Ids that the session had before, oldest first."""
     origin: Origin | None = None
     created_at: datetime = Field(default_factory=now)
@@ -72,7 +93,7 @@ class Finished(Value):
     """That a task was finished, and with what."""
 
     at: datetime = Field(default_factory=now)
-    draft: str
+    draft: PlainName
     revision: int
     article: str
     """The article's path, as seen from the collection."""
@@ -87,17 +108,17 @@ class Finished(Value):
 class Task(Value):
     """One article being written."""
 
-    id: str
+    id: PlainName
     """Short, ASCII, easy to type."""
     title: str
     collection: str
     project_key: str
     """Under which its sessions are stored, for life, whatever happens to names and folders."""
-    folder: str
+    folder: ReadableName
     """The title as it names files, fixed at creation."""
     created_at: datetime = Field(default_factory=now)
-    current: str = MAIN
-    drafts: Mapping[str, Draft]
+    current: PlainName = MAIN
+    drafts: Mapping[PlainName, Draft]
     target: int | None = None
     """How long the article is to become, in words."""
     choices: tuple[Choice, ...] = ()
@@ -156,7 +177,7 @@ class Turn(Value):
     """From 1 within its draft; a fork starts with the numbers it shares."""
     uuid: str
     """Of the prompt's transcript entry, known before the turn starts."""
-    session_id: str
+    session_id: PlainName
     prompt: str
     state: TurnState
     started_at: datetime = Field(default_factory=now)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import smartwriter.bounds as bounds
 import smartwriter.config as config
 import smartwriter.journal as journal
 import smartwriter.roots as roots
@@ -28,7 +29,7 @@ from smartwriter.transcript import Transcript
 if TYPE_CHECKING:
     from claude_agent_sdk.types import SessionKey
 
-_HIDDEN = ".smartwriter"
+_HIDDEN = bounds.HIDDEN
 _MAX_DEPTH = 8  # of collections in collections
 
 
@@ -36,11 +37,16 @@ class Workspace:
     """All that is kept in one folder. Calls block."""
 
     def __init__(self, root: Path) -> None:
-        """:raises NotAWorkspace: unless :meth:`create` made it one."""
+        """:raises NotAWorkspace: unless :meth:`create` made it one.
+
+        :raises Invalid: for one of another user, unless the writer's own settings allow it.
+        """
         self.root = root.absolute()
         self.hidden = self.root / _HIDDEN
         if not self.hidden.is_dir():
             raise NotAWorkspace(root)
+        bounds.checked(self.hidden / "config.toml", of_records=True)
+        bounds.check_owner(self.root)
         for folder in (self.root, self.hidden):  # gone in a turn, they are not made anew at the old place
             roots.hold(folder)
         self.store = FileSessionStore(self.hidden)
@@ -66,8 +72,20 @@ class Workspace:
         raise NotAWorkspace(folder)
 
     def config(self) -> config.Config:
-        """:raises Invalid: when config.toml is wrong."""
-        return config.load(self.hidden / "config.toml")
+        """:raises Invalid: when config.toml is wrong, or the writer's own."""
+        return config.load(self.config_path)
+
+    @property
+    def config_path(self) -> Path:
+        return self.hidden / "config.toml"
+
+    def config_problems(self) -> list[str]:
+        """A sentence for each setting here that has no effect. :raises Invalid: as :meth:`config`."""
+        return [
+            f"{self.config_path} sets {name}, which is not used: a workspace may come from somebody else. "
+            f"If it is your own, put it into {config.own_path()}."
+            for name in config.passed_over(self.config_path)
+        ]
 
     # Collections -----------------------------------------------------------------------------
 

@@ -129,9 +129,10 @@ def test_no_other_way_to_a_terminal() -> None:
     own, or writes bytes."""
     folder = Path(__file__).parent.parent / "smartwriter" / "cli"
     for path in folder.glob("*.py"):
-        if path.name not in ("terminal.py", "console.py"):
+        if path.name not in ("terminal.py", "console.py", "outlet.py"):  # what the guard stands on
             found = re.findall(
-                r"click\.(?:secho|style)\(|(?<![A-Za-z])Console\(|\.buffer\.write|os\.write\(|__stdout__|__stderr__",
+                r"click\.(?:secho|style)\(|(?<![A-Za-z])Console\(|\.buffer\.write|__stdout__|__stderr__"
+                r"|os\.write\((?!1, b\"\\x1b\[\?25h)",  # but for a cursor that is shown again
                 path.read_text(),
             )
             assert not found, path

@@ -40,6 +40,7 @@ from claude_agent_sdk import (
     get_session_messages_from_store,
 )
 
+from smartwriter.agent.environment import blanked
 from smartwriter.agent.spawning import own_session
 from smartwriter.agent.tool_input import Piece, ToolInput, pieces_of
 from smartwriter.agent.tools import Tool
@@ -203,7 +204,9 @@ class ClaudeAgent:
     """Opens conversations, all of them with the same account and model."""
 
     env: Mapping[str, str] = field(default_factory=dict)
-    """Environment variables of the CLI, over those of this process."""
+    """Environment variables of the CLI, over those of this process that it needs."""
+    pass_on: Sequence[str] = ()
+    """Names of variables of this process that it gets, too."""
     model: str | None = None
     """None: the CLI's own choice."""
     cli_path: Path | None = None
@@ -247,7 +250,7 @@ class ClaudeAgent:
             tools=[],
             max_turns=1,
             cwd=cwd,
-            env=dict(self.env),
+            env={**blanked(also=self.pass_on), **self.env},
             model=self.model,
             cli_path=self.cli_path,
             stderr=stderr.append,
@@ -298,7 +301,7 @@ class ClaudeAgent:
             allowed_tools=[f"mcp__{_SERVER}__{tool.name}" for tool in settings.tools],
             include_partial_messages=True,
             cwd=settings.cwd,
-            env=dict(self.env),
+            env={**blanked(also=self.pass_on), **self.env},
             model=self.model,
             cli_path=self.cli_path,
             stderr=stderr.append,

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from smartwriter.cli.app import as_json, in_workspace, print_json
+from smartwriter.cli.terminal import secho
 from smartwriter.doctor import Finding, examine
 from smartwriter.errors import SmartWriterError
 from smartwriter.workspace import Workspace
@@ -47,7 +48,7 @@ def _repaired(workspace: Workspace, findings: list[Finding]) -> list[Finding]:
         for finding in repairable:
             why = failed.get(_identity(finding)) or "it is found again after its repair"
             if _identity(finding) in still:
-                click.secho(f"Not repaired: {finding.path} {finding.what}; {why}.", err=True, fg="red")
+                secho(f"Not repaired: {finding.path} {finding.what}; {why}.", err=True, fg="red")
             else:
                 click.echo(f"Repaired: {finding.path} {finding.what}; it was to {finding.remedy}.", err=True)
     return findings

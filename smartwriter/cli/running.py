@@ -76,6 +76,8 @@ def run_jobs(
     json_: bool,
 ) -> None:
     config = config or workspace.config()
+    for problem in workspace.config_problems():
+        secho(problem, err=True, fg="yellow")
     warn_of_memory(workspace, [task for task, _, _ in started])
     with agent(offline) as claude:
         tell_recovered(workspace, claude)
@@ -134,9 +136,10 @@ def _end_stopped(number: signal.Signals | None) -> NoReturn:
 def agent(offline: bool) -> Iterator[ClaudeAgent]:
     """The agent that writes: Claude, or the stand-in."""
     from smartwriter.agent.claude import ClaudeAgent
+    from smartwriter.config import own
 
     if not offline:
-        yield ClaudeAgent()
+        yield ClaudeAgent(pass_on=own().environment)
         return
     from smartwriter.agent.offline import BANNER, OfflineModel, clean_environment, offline_env
     from smartwriter.recovery import OFFLINE_HOMES

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
 import random
 import shutil
 import sys
@@ -68,6 +69,7 @@ def main() -> int:
 
 def _measure(figure: Figure, quick: bool, seed: int) -> tuple[Outcome, float]:
     folder = Path(tempfile.mkdtemp(prefix="scorecard-"))
+    os.environ["XDG_CONFIG_HOME"] = str(folder / "config")  # nobody's own settings
     started = time.monotonic()
     try:
         outcome = figure.measure(Run(quick=quick, seed=seed, folder=folder))

@@ -1,0 +1,141 @@
+"""What may be read and written on behalf of a workspace: itself, and nothing that it only leads to.
+
+A workspace may come from somebody else, in an archive, by git or through a shared folder, and with it
+links to anywhere, pipes and devices. Its own files are regular ones, inside it. Where a writer keeps a part
+of it elsewhere, their own settings allow that folder (``smartwriter.config``), never the workspace's.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from smartwriter.errors import Invalid, LeadsOutside
+
+HIDDEN = ".smartwriter"
+"""The folder in a workspace that holds its records."""
+
+_INSIDE = f"{os.sep}{HIDDEN}{os.sep}"
+
+
+def is_record(path: Path) -> bool:
+    """Whether a path is that of ``.smartwriter`` or of something in it: nobody else's business."""
+    return _INSIDE in f"{path}{os.sep}"
+
+
+def check_record(path: Path) -> None:
+    """:raises LeadsOutside: when a link stands in a file's place in ``.smartwriter``, or on the way to it."""
+    place = os.fspath(path)  # not by its parents: this is asked before every write
+    at = place.rfind(_INSIDE) + len(_INSIDE)
+    while at >= len(_INSIDE):
+        end = place.find(os.sep, at)
+        part = place if end < 0 else place[:end]
+        if os.path.islink(part):  # noqa: PTH114
+            _check_allowed(Path(part), Path(os.path.realpath(part)))
+        at = end + 1 if end >= 0 else 0
+
+
+def checked(path: Path, *, of_records: bool = False) -> Path:
+    """Where a file of a workspace really is. One that is in no workspace may be anywhere.
+
+    :param of_records: it may be one of them.
+    :raises LeadsOutside: when that is outside of it, or among its records.
+    """
+    real = Path(os.path.realpath(path))
+    root = _root(path)
+    if root is not None:
+        inside = Path(os.path.realpath(root))
+        if not real.is_relative_to(inside):
+            _check_allowed(path, real)
+        elif not of_records and HIDDEN in real.relative_to(inside).parts:
+            raise LeadsOutside(path, f"{path} leads to where the workspace keeps its records ({real}).")
+    return real
+
+
+def check_owner(root: Path) -> None:
+    """:raises Invalid: for a workspace of another user: they could change it, and what is told to the model.
+
+    Who is root by ``sudo`` may use their own.
+    """
+    if not hasattr(os, "geteuid"):
+        return
+    owner = (root / HIDDEN).stat().st_uid
+    own = {str(os.geteuid())} | ({os.environ.get("SUDO_UID", "")} if os.geteuid() == 0 else set())
+    if str(owner) not in own and not is_allowed(Path(os.path.realpath(root))):
+        from smartwriter.config import own_path
+
+        raise Invalid(
+            f"{root} is the workspace of another user (number {owner}). To use it all the same, say so in "
+            f'{own_path()}: allow = ["{os.path.realpath(root)}"]'
+        )
+
+
+def is_allowed(place: Path) -> bool:
+    """Whether the writer's own settings name a folder that a real path is, or is in."""
+    from smartwriter.config import own  # only here is it needed, and it takes a moment to load
+
+    return any(place.is_relative_to(os.path.realpath(folder)) for folder in own().allow)
+
+
+def read_regular(path: Path) -> bytes:
+    """The bytes of a file that is one: a pipe would be waited for, a device do whatever it does.
+
+    :raises Invalid: for anything else. :raises OSError: as usual.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise Invalid(f"{path} is not a regular file.")
+    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with open(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):  # it was swapped since
+            raise Invalid(f"{path} is not a regular file.")
+        return file.read()
+
+
+def mode_of(path: Path) -> int | None:
+    """The permissions of a file; None where there is none."""
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode) & 0o777
+    except OSError:
+        return None
+
+
+def make_private(path: Path) -> None:
+    """Take a file, or a folder with all that is in it, from the eyes of other users."""
+    for place in [path, *(path.rglob("*") if path.is_dir() and not path.is_symlink() else ())]:
+        if is_open(place):
+            place.chmod(0o700 if place.is_dir() else 0o600)
+
+
+def is_open(path: Path) -> bool:
+    """Whether other users may do anything with a file or folder."""
+    status = path.lstat()
+    return not stat.S_ISLNK(status.st_mode) and bool(status.st_mode & 0o077)
+
+
+def links(hidden: Path) -> Iterator[Path]:
+    """What in ``.smartwriter`` is a link to somewhere that was not allowed."""
+    for folder, folders, files in os.walk(hidden):
+        for name in sorted([*folders, *files]):
+            path = Path(folder, name)
+            if path.is_symlink() and not is_allowed(Path(os.path.realpath(path))):
+                yield path
+
+
+def _root(path: Path) -> Path | None:
+    for folder in path.parents:
+        if (folder / HIDDEN).is_dir():
+            return folder
+    return None
+
+
+def _check_allowed(path: Path, real: Path) -> None:
+    if not is_allowed(real):
+        from smartwriter.config import own_path
+
+        raise LeadsOutside(
+            path,
+            f"{path} leads out of the workspace, to {real}. If that is your own doing, say so in "
+            f'{own_path()}: allow = ["{real}"]',
+        )
