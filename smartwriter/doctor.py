@@ -400,10 +400,10 @@ def _leftovers(workspace: Workspace) -> Iterator[Finding]:
             "store them",
             partial(workspace.spool.replay, workspace.store),
         )
-    for path in orphans_of(workspace):
+    for folder in orphans_of(workspace):
         yield Finding(
             "orphan",
-            path,
+            folder.path,
             "was left by a CLI whose program died",
             "it may hold a copy of your credentials, and the end of an answer",
             "take in what it has, and remove it",

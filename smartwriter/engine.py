@@ -17,6 +17,7 @@ import uuid
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -29,14 +30,25 @@ from smartwriter.agent.claude import AgentError, ClaudeAgent
 from smartwriter.broadcast import Broadcast, follow
 from smartwriter.config import Config
 from smartwriter.errors import Invalid, JournalError, SmartWriterError
-from smartwriter.events import Event, Failed, Queued, Withdrawn
+from smartwriter.events import Awaited, Event, Failed, Queued, Withdrawn
 from smartwriter.lease import wanted_path
+from smartwriter.orphans import Cli, end, is_alive
 from smartwriter.pool import Place, Pool
+from smartwriter.recovery import (
+    config_folder,
+    orphaned,
+    recover,
+    recover_draft,
+    remove_folders,
+    still_writing,
+)
 from smartwriter.tasks import Draft, Task, Turn
 from smartwriter.workspace import Workspace
 from smartwriter.writer import DraftWriter
 
 _STOP_POLL_S = 0.25
+_ORPHAN_POLL_S = 1.0
+_ORPHAN_SEARCH_S = 15.0  # another program may die beside this one
 _LISTENER_EVENTS = 10_000  # that a listener may lag behind before it is dropped
 
 
@@ -50,15 +62,19 @@ class Engine:
         self.config = config or Config()
         self.pool = Pool(self.config.parallel)
         self.leaving = anyio.Event()
+        self.orphans: list[Cli] = []
+        """The CLIs of programs that died beside this one, or before it, and still write."""
         self._actors: dict[tuple[str, str], _Actor] = {}
         self._listeners: set[MemoryObjectSendStream[Event]] = set()
         self._heeding = anyio.CancelScope()
+        self._looking = anyio.CancelScope()
         self._stack = AsyncExitStack()
         self._group: TaskGroup
 
     async def __aenter__(self) -> Engine:
         self._group = await self._stack.enter_async_context(anyio.create_task_group())
         self._group.start_soon(self._heed_other_processes)
+        self._group.start_soon(self._look_after_orphans)
         return self
 
     async def __aexit__(
@@ -147,8 +163,14 @@ class Engine:
             lease.release()
 
     async def stop(self, task: Task, draft: Draft) -> bool:
-        """Stop a draft's turn, keeping what was written; False when none runs here."""
+        """Stop a draft's turn, keeping what was written; False when none runs here.
+
+        While the turn waits for the CLI of a program that died, it is that one which is ended.
+        """
         actor = self._actors.get((task.id, draft.name))
+        if actor is not None and actor.awaits:
+            actor.awaits = False
+            return True
         if actor is None or actor.current is None or actor.writer is None:
             return False
         with contextlib.suppress(AgentError):  # its process is gone: so ends the turn, as stopped
@@ -208,14 +230,37 @@ class Engine:
                 idle = [actor for actor in self._actors.values() if actor.is_idle]
                 for actor in await run_sync(_wanted, self.workspace, idle):
                     actor.give_way()
-                writing = [actor for actor in self._actors.values() if actor.current is not None]
+                writing = [actor for actor in self._actors.values() if actor.current or actor.awaits]
                 for actor in await run_sync(_asked_to_stop, self.workspace, writing):
                     await self.stop(actor.task, actor.draft)
                 await anyio.sleep(_STOP_POLL_S)
 
+    async def _look_after_orphans(self) -> None:
+        """Take in the answers that CLIs still write whose programs died, each when it has ended."""
+        with self._looking:
+            while True:
+                if not await run_sync(_all_live, self.orphans):
+                    await self._recover()
+                self.orphans = await run_sync(orphaned, self.workspace)
+                await anyio.sleep(_ORPHAN_POLL_S if self.orphans else _ORPHAN_SEARCH_S)
+
+    async def _recover(self) -> None:
+        try:
+            found = await run_sync(recover, self.workspace, [self.config_folder])
+        except (SmartWriterError, OSError):  # the next turn of the draft tries again, and says why not
+            return
+        for recovered in found:
+            self.publish(recovered.event())
+
+    @property
+    def config_folder(self) -> Path:
+        """Of the CLI, where first turns are."""
+        return config_folder(self.agent.env)
+
     def _leave(self) -> None:
         if self.leaving.is_set() and not self._actors:
             self._heeding.cancel()
+            self._looking.cancel()
 
     def start_soon(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self._group.start_soon(function)
@@ -274,6 +319,8 @@ class _Actor:
         self.current: SentPrompt | None = None
         self.writer: DraftWriter | None = None
         self.outbox = engine.workspace.outbox(task, draft.name)
+        self.awaits = False
+        """It waits for the CLI of a program that died; set to False, it ends that one."""
         self._engine = engine
         self._woken = anyio.Event()
         self._keeping = anyio.Lock()
@@ -405,6 +452,7 @@ class _Actor:
             async with self._keeping:  # who looks now whether it is held would find it so
                 self._leases = True
             await run_sync(lease.borrow)
+            await self._await_orphans()
             # Read again under the lease: another process may have changed it until now.
             self.task = await run_sync(workspace.tasks.find, self.task.id)
             self.draft = workspace.tasks.draft(self.task, self.draft.name)
@@ -419,6 +467,31 @@ class _Actor:
         finally:
             lease.release()
             self._leases = False
+
+    async def _await_orphans(self) -> None:
+        """Until no CLI writes the draft any more whose program died: two would write past each other.
+
+        What it wrote is taken in then. :raises Invalid: there is nothing to wait for any more.
+        """
+        engine, said = self._engine, False
+        workspace, task, draft = engine.workspace, self.task, self.draft
+        deadline = anyio.current_time() + engine.config.silence_s
+        self.awaits = True
+        try:
+            while clis := await run_sync(still_writing, workspace, task, draft):
+                if not self.queue:
+                    raise Invalid("The prompt was withdrawn.")
+                if not said:
+                    engine.publish(Awaited(task=task.id, draft=draft.name, detail=_awaited(task, draft)))
+                    said = True
+                if not self.awaits or anyio.current_time() > deadline:
+                    await run_sync(end, clis)
+                await anyio.sleep(_STOP_POLL_S)
+        finally:
+            self.awaits = False
+        for recovered in await run_sync(recover_draft, workspace, task, draft, [engine.config_folder]):
+            engine.publish(recovered.event())
+        await run_sync(remove_folders, workspace, {draft.session_id, *draft.earlier_sessions})
 
     def _new_writer(self) -> DraftWriter:
         engine = self._engine
@@ -447,6 +520,18 @@ def _wanted(workspace: Workspace, actors: list[_Actor]) -> list[_Actor]:
     return [
         actor for actor in actors if wanted_path(workspace.lease_path(actor.task, actor.draft.name)).exists()
     ]
+
+
+def _all_live(clis: list[Cli]) -> bool:
+    return all(map(is_alive, clis))
+
+
+def _awaited(task: Task, draft: Draft) -> str:
+    address = task.address(draft.name)
+    return (
+        f"The program that wrote {address} has died, and Claude still finishes its answer: it is waited for "
+        f"(to end it: smartwriter stop {address})."
+    )
 
 
 async def _first(event: anyio.Event, group: TaskGroup) -> None:

@@ -172,6 +172,21 @@ class NotSaved(_OfDraft):
     detail: str
 
 
+class Awaited(_OfDraft):
+    """Before the turn can start, the CLI of a program that died is to end, which still writes the draft."""
+
+    kind: Literal["awaited"] = "awaited"
+    detail: str
+
+
+class TurnRecovered(_OfDraft):
+    """What became of a turn whose process died."""
+
+    kind: Literal["turn_recovered"] = "turn_recovered"
+    detail: str
+    turn: Turn
+
+
 class Stopped(_OfDraft):
     """The turn was stopped on request; what had been written stays."""
 
@@ -218,6 +233,8 @@ Event = (
     | Retrying
     | RateLimited
     | NotSaved
+    | Awaited
+    | TurnRecovered
     | Stopped
     | Finished
     | Failed

@@ -18,6 +18,7 @@ from anyio.to_thread import run_sync
 
 import smartwriter.journal as journal
 from smartwriter.errors import JournalError, UnsafeName
+from smartwriter.orphans import history_mark
 from smartwriter.session_store import BoundSessionStore, FileSessionStore
 
 if TYPE_CHECKING:
@@ -82,10 +83,18 @@ class SpooledStore(BoundSessionStore):
     """
 
     def __init__(
-        self, store: FileSessionStore, project_key: str, spool: Spool, not_saved: Callable[[str], None]
+        self,
+        store: FileSessionStore,
+        project_key: str,
+        spool: Spool,
+        not_saved: Callable[[str], None],
+        workspace_id: str = "",
     ) -> None:
-        """:param not_saved: is told, in words, of each batch that did not get to its place."""
+        """:param not_saved: is told, in words, of each batch that did not get to its place.
+        :param workspace_id: marks the copies of histories that the SDK makes for the CLI.
+        """
         super().__init__(store, project_key)
+        self._workspace_id = workspace_id
         self._spool = spool
         self._not_saved = not_saved
         self._spooled: set[str] = set()  # sessions
@@ -97,6 +106,13 @@ class SpooledStore(BoundSessionStore):
             await super().append(key, entries)
         except JournalError as error:
             await self._put_aside(self._bound(key), entries, str(error))
+
+    async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
+        """As the store's, with a mark before it: whose this history is, once it lies in the CLI's folder."""
+        entries = await super().load(key)
+        if not entries or key.get("subpath"):
+            return entries
+        return [cast("SessionStoreEntry", history_mark(self._workspace_id)), *entries]
 
     async def settle(self, session_id: str) -> None:
         """Store what waits of a session. :raises JournalError: it still cannot be."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -99,6 +99,16 @@ def answer_to(
             texts.append(words(entry)[0])
             ended = entry["message"].get("stop_reason") == "end_turn"
     return "\n\n".join(text for text in texts if text) if ended or not whole else None
+
+
+def descendants(entries: Iterable[Entry], prompts: Collection[str]) -> Iterator[Entry]:
+    """The prompts of some uuids, and the entries that go back to one of them, in file order."""
+    found = set[str]()
+    for entry in entries:
+        uuid, parent = entry.get("uuid"), entry.get("parentUuid") or entry.get("logicalParentUuid")
+        if isinstance(uuid, str) and (uuid in prompts or (isinstance(parent, str) and parent in found)):
+            found.add(uuid)
+            yield entry
 
 
 def relinked(entries: Sequence[Entry]) -> list[Entry]:

@@ -15,6 +15,7 @@ import smartwriter.journal as journal
 import smartwriter.roots as roots
 from smartwriter.drafts import DraftText, HandEdit
 from smartwriter.errors import AlreadyExists, CollectionNotFound, Invalid, NotAWorkspace, SessionMissing
+from smartwriter.identity import Identity, identify
 from smartwriter.lease import Lease
 from smartwriter.memory import NO_COLLECTIONS, Collection, Memory, normal
 from smartwriter.memory_versions import MemoryVersions
@@ -49,6 +50,7 @@ class Workspace:
         bounds.check_owner(self.root)
         for folder in (self.root, self.hidden):  # gone in a turn, they are not made anew at the old place
             roots.hold(folder)
+        self._identity: Identity | None = None
         self.store = FileSessionStore(self.hidden)
         self.tasks = TaskManager(self.hidden)
         self.spool = Spool(self.hidden / "spool", self.hidden / "trash" / "spool")
@@ -60,7 +62,9 @@ class Workspace:
         journal.make_folder(root / "collections")
         if not (root / _HIDDEN / "config.toml").exists():
             journal.write_document(root / _HIDDEN / "config.toml", config.TEMPLATE)
-        return cls(root)
+        workspace = cls(root)
+        workspace.identify()
+        return workspace
 
     @classmethod
     def around(cls, folder: Path) -> Workspace:
@@ -70,6 +74,12 @@ class Workspace:
             if (candidate / _HIDDEN).is_dir():
                 return cls(candidate)
         raise NotAWorkspace(folder)
+
+    def identify(self) -> Identity:
+        """What it goes by on this machine; given here where it has no id yet. :raises OSError:"""
+        if self._identity is None:
+            self._identity = identify(self.hidden)
+        return self._identity
 
     def config(self) -> config.Config:
         """:raises Invalid: when config.toml is wrong, or the writer's own."""

@@ -59,6 +59,7 @@ from smartwriter.events import (
 )
 from smartwriter.finishing import check_open
 from smartwriter.live import LiveJournal
+from smartwriter.orphans import cli_mark
 from smartwriter.proposals import Proposal, Proposals
 from smartwriter.spool import SpooledStore
 from smartwriter.tasks import ANSWERED, Draft, Revision, Task, Turn, TurnState, now
@@ -100,7 +101,10 @@ class DraftWriter:
         self._tools = DraftTools(self._text, self._on_revision)
         proposals = Proposals(workspace.hidden, workspace.task_collection(task))
         self._memory_tools = MemoryTools(proposals, task.id, draft.name, self._on_proposal)
-        self._store = SpooledStore(workspace.store, task.project_key, workspace.spool, self._on_not_saved)
+        self._workspace_id = workspace.identify().id
+        self._store = SpooledStore(
+            workspace.store, task.project_key, workspace.spool, self._on_not_saved, self._workspace_id
+        )
         self._conversation: Conversation | None = None
         self._prompt = ""
         self._hang_up = AsyncExitStack()
@@ -247,6 +251,7 @@ class DraftWriter:
                 prompt_file=self.live.path.with_suffix(".prompt.md"),
                 tools=[*self._tools.all(), *self._memory_tools.all()],
                 cwd=self._workspace.root,
+                env=cli_mark(self._workspace_id, self._draft.session_id),
             )
             self._conversation = await self._hang_up.enter_async_context(self._agent.converse(settings))
             self._prompt = start.system_prompt

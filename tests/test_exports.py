@@ -36,7 +36,8 @@ def test_layers_import_only_downwards() -> None:
         | {"conflicts", "lines", "harmless", "speakers"},
         {"journal", "summaries", "session_store", "memory", "task_manager", "drafts", "lease"}
         | {"transcript", "workspace", "live", "spool", "config", "texts", "timeline"}
-        | {"memory_versions", "whole_file", "proposals", "document", "records", "roots", "threads"},
+        | {"memory_versions", "whole_file", "proposals", "document", "records", "roots", "threads"}
+        | {"identity", "orphans", "calls"},
         {"agent", "engine", "writer", "pool", "broadcast", "fork", "doctor", "recovery"}
         | {"history", "export", "finishing", "reliance", "staleness", "what_if", "renaming", "briefing"},
         {"cli", "__main__"},

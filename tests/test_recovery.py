@@ -21,7 +21,8 @@ import smartwriter.journal as journal
 from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, Wait
 from smartwriter.events import TextDelta, TurnStarted, parse
 from smartwriter.live import LiveJournal
-from smartwriter.recovery import OFFLINE_HOMES, orphans_of, recover
+from smartwriter.orphans import HOMES
+from smartwriter.recovery import orphans_of, recover
 from smartwriter.tasks import Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 
@@ -144,7 +145,7 @@ def test_the_home_of_a_dead_stand_in_is_removed(workspace: Workspace, tmp_path: 
     gone.wait()
     dead, live, foreign = (
         tmp_path / "tmp" / name
-        for name in (f"{OFFLINE_HOMES}{gone.pid}-x", f"{OFFLINE_HOMES}{os.getpid()}-x", "claude-resume-x")
+        for name in (f"{HOMES}{gone.pid}-x", f"{HOMES}{os.getpid()}-x", "claude-resume-x")
     )
     for folder in (dead, live, foreign):
         (folder / ".claude").mkdir(parents=True)

@@ -197,6 +197,8 @@ class SessionSettings:
     """Where the CLI finds the prompt; there only while the conversation lasts."""
     tools: Sequence[Tool]
     cwd: Path
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables of this session's CLI alone."""
 
 
 @dataclass(frozen=True)
@@ -301,7 +303,7 @@ class ClaudeAgent:
             allowed_tools=[f"mcp__{_SERVER}__{tool.name}" for tool in settings.tools],
             include_partial_messages=True,
             cwd=settings.cwd,
-            env={**blanked(also=self.pass_on), **self.env},
+            env={**blanked(also=self.pass_on), **self.env, **settings.env},
             model=self.model,
             cli_path=self.cli_path,
             stderr=stderr.append,

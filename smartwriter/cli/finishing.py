@@ -105,7 +105,7 @@ def _summariser(workspace: Workspace, offline: bool) -> Summarise:
 
         if sys.stderr.isatty():
             click.echo("Asking the model for a summary; it may take a minute …", err=True)
-        with agent(offline) as claude:
+        with agent(offline, workspace) as claude:
             try:
                 return anyio.run(claude.ask, summary_prompt(title, text), workspace.root)
             except AgentError as error:

@@ -53,7 +53,7 @@ def write(
     checked_prompt(prompt)
     config = workspace.config()
     warn_of_memory(workspace, [task])
-    with agent(offline) as claude:
+    with agent(offline, workspace) as claude:
         tell_recovered(workspace, claude)
         turn, signal_ = anyio.run(_write, workspace, claude, config, task, draft, prompt, show_turn is None)
     if show_turn is not None and turn is not None:
@@ -79,7 +79,7 @@ def run_jobs(
     for problem in workspace.config_problems():
         secho(problem, err=True, fg="yellow")
     warn_of_memory(workspace, [task for task, _, _ in started])
-    with agent(offline) as claude:
+    with agent(offline, workspace) as claude:
         tell_recovered(workspace, claude)
         notifier = Notifier(
             config.notify if notify is None else notify, {task.id: task.title for task, _, _ in started}
@@ -133,7 +133,7 @@ def _end_stopped(number: signal.Signals | None) -> NoReturn:
 
 
 @contextlib.contextmanager
-def agent(offline: bool) -> Iterator[ClaudeAgent]:
+def agent(offline: bool, workspace: Workspace) -> Iterator[ClaudeAgent]:
     """The agent that writes: Claude, or the stand-in."""
     from smartwriter.agent.claude import ClaudeAgent
     from smartwriter.config import own
@@ -142,23 +142,31 @@ def agent(offline: bool) -> Iterator[ClaudeAgent]:
         yield ClaudeAgent(pass_on=own().environment)
         return
     from smartwriter.agent.offline import BANNER, OfflineModel, clean_environment, offline_env
-    from smartwriter.recovery import OFFLINE_HOMES
+    from smartwriter.orphans import HOMES, mark_home
 
     with clean_environment(), contextlib.ExitStack() as stack:
-        home = tempfile.TemporaryDirectory(
-            prefix=f"{OFFLINE_HOMES}{os.getpid()}-", ignore_cleanup_errors=True
+        home = stack.enter_context(
+            tempfile.TemporaryDirectory(prefix=f"{HOMES}{os.getpid()}-", ignore_cleanup_errors=True)
         )
+        mark_home(Path(home), workspace.identify().id)
         url = os.environ.get(OFFLINE_URL)
         if not url:
             secho(BANNER, err=True, fg="yellow")
             url = stack.enter_context(OfflineModel()).url
-        yield ClaudeAgent(env=offline_env(url, Path(stack.enter_context(home))))
+        yield ClaudeAgent(env=offline_env(url, Path(home)))
 
 
 def tell_recovered(workspace: Workspace, claude: ClaudeAgent) -> None:
     """Settle what a crash left, and say so, once."""
     from smartwriter.recovery import config_folder, recover
 
+    if workspace.identify().is_new_copy:
+        secho(
+            "This workspace is a copy of another one: it goes its own way from now on, and leaves alone "
+            "what is still being written there.",
+            err=True,
+            fg="yellow",
+        )
     for recovered in recover(workspace, [config_folder(claude.env)]):
         secho(str(recovered), err=True, fg="yellow")
 
@@ -184,7 +192,7 @@ async def _run(
                 show: Callable[[Event], None] = _print_json_event
             else:
                 show = stack.enter_context(Progress({task.id: task.title for task, _, _ in started})).show
-            await _until_ended(events, _both(show, notifier.hear), len(sent))
+            await _until_ended(events, _both(_both(show, _tell_of_the_dead), notifier.hear), len(sent))
     return [await _outcome(prompt) for prompt in sent], signals.heard
 
 
@@ -209,6 +217,11 @@ def _both(one: Callable[[Event], None], other: Callable[[Event], None]) -> Calla
         other(event)
 
     return show
+
+
+def _tell_of_the_dead(event: Event) -> None:
+    if event.kind in ("awaited", "turn_recovered"):
+        secho(event.detail, err=True, fg="yellow")
 
 
 def _print_json_event(event: Event) -> None:
@@ -289,7 +302,7 @@ async def _write(
         sent, left = await send_earlier(engine, [(task, draft, prompt)])
         if signals.heard is None:
             sent += [engine.send(*job) for job in left]
-        await _until_ended(events, _Typist().show if typed else lambda event: None, len(sent))
+        await _until_ended(events, _Typist().show if typed else _tell_of_the_dead, len(sent))
     wanted = [one for one in sent if one.prompt == prompt]
     outcome = await _outcome(wanted[-1]) if wanted else None
     if isinstance(outcome, Exception) and signals.heard is None:
@@ -315,6 +328,8 @@ class _Typist:
                 self._note(f"  · proposed for {event.file}: {event.text}")
             case "not_saved":
                 self._note(f"NOT SAVED: {event.detail}", fg="red")
+            case "awaited" | "turn_recovered":
+                self._note(event.detail, fg="yellow")
             case "finished" | "failed" | "stopped":
                 self._note("")
 
