@@ -8,15 +8,15 @@ import anyio
 import click
 from anyio.abc import TaskGroup
 
-from smartwriter.broadcast import follow
 from smartwriter.cli.app import as_json, in_workspace, print_json, print_json_line
 from smartwriter.cli.interrupts import first_signal
 from smartwriter.cli.outlet import is_read
 from smartwriter.cli.progress import Progress
 from smartwriter.events import Event
 from smartwriter.journal import write_document
-from smartwriter.live import LiveJournal
+from smartwriter.live import LiveJournal, LiveReader
 from smartwriter.tasks import Draft, Task, TurnState
+from smartwriter.watching import follow_all
 from smartwriter.workspace import Workspace
 
 _UNREAD_POLL_S = 0.5
@@ -90,13 +90,14 @@ async def _watch(workspace: Workspace, watched: list[tuple[Task, Draft]], after:
     with contextlib.ExitStack() as stack:
         progress = None if json_ else stack.enter_context(Progress(titles))
 
-        async def watch_one(task: Task, draft: Draft) -> None:
-            async for event in follow(workspace.live_path(task, draft.name), after):
+        async def tell() -> None:
+            paths = [workspace.live_path(task, draft.name) for task, draft in watched]
+            readers = {path: LiveReader(path, after) for path in paths}
+            async for event in follow_all(workspace.hidden / "live", readers):
                 _show(event, progress)
 
         async with anyio.create_task_group() as group:
-            for task, draft in watched:
-                group.start_soon(watch_one, task, draft)
+            group.start_soon(tell)
             group.start_soon(_until_unread, group)
             await first_signal()
             group.cancel_scope.cancel()
