@@ -6,15 +6,17 @@ texts rely on; each is told once, exactly, and only if it was not told before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from smartwriter.agent.claude import COMPACT
-from smartwriter.agent.notes import changes, lost_prompt
+from smartwriter.agent.notes import changes, half_answer, half_article, lost_prompt
 from smartwriter.agent.tools import DraftTools
-from smartwriter.drafts import current_number, known_after
+from smartwriter.drafts import current_number, known_after, text_of
 from smartwriter.memory import Memory
 from smartwriter.reliance import reliance
+from smartwriter.speakers import only_heard
 from smartwriter.tasks import ANSWERED, Draft, Revision, Task, Turn, TurnState
+from smartwriter.transcript import answer_to
 from smartwriter.workspace import Workspace
 
 
@@ -43,7 +45,28 @@ class Briefing:
         told, tools.known = changes(revisions, known, restored=hand_edit.restored)
         tools.told = current_number(revisions)
         lost = [lost_prompt(turn.prompt) for turn in self._unanswered() if self._is_lost(turn)]
-        return "\n\n".join([*lost, *told, *self._relied_on(memory), prompt])
+        cut_off = self._cut_off(revisions)
+        return "\n\n".join([*lost, *cut_off, *told, *self._relied_on(memory), prompt])
+
+    def _cut_off(self, revisions: Sequence[Revision]) -> list[str]:
+        """What the model was writing when its last turns were cut off: the answer, and the article."""
+        recent: list[Turn] = []
+        for turn in reversed(self._turns):
+            recent.insert(0, turn)
+            if self._was_told(turn):  # and what came before it
+                break
+        return [note for turn in recent for note in self._of_turn(turn, revisions)]
+
+    def _of_turn(self, turn: Turn, revisions: Sequence[Revision]) -> Iterator[str]:
+        if turn.partial:
+            entries = self._transcript.read().entries if self._transcript.has_entries() else []
+            stored = answer_to(entries, turn.uuid, whole=False) or ""
+            if heard := only_heard(stored, turn.partial).strip():
+                yield half_answer(heard)
+        text = text_of(revisions)
+        for one in revisions:
+            if one.cut_off and one.turn == turn.number and not turn.inherited and one.text != text:
+                yield half_article(one)
 
     def _known(self, revisions: Sequence[Revision]) -> int:
         """The last revision of the text that the model knows of, from the last turn that reached it."""

@@ -28,7 +28,7 @@ import smartwriter.bounds as bounds
 import smartwriter.journal as journal
 from smartwriter.damage import Entry
 from smartwriter.errors import Invalid, RevisionNotFound, TextConflict
-from smartwriter.passages import Edit, edited, in_the_manner_of
+from smartwriter.passages import Edit, appended, edited, in_the_manner_of
 from smartwriter.records import from_line, to_line
 from smartwriter.tasks import Author, Revision, Source, Turn
 from smartwriter.whole_file import EMPTIED_S, GIVE_UP_S, SETTLED_S
@@ -164,6 +164,22 @@ class DraftText:
                 if (theirs := _edited_base(draft, edits, base)) is None:
                     raise
                 self._put_aside(transaction, draft, _next_revision(draft, theirs, "model", turn))
+            revision = _next_revision(draft, text, "model", turn)
+            self._append(transaction, revision, text_of(draft))
+        return revision
+
+    def append(self, addition: str, after: str = "", *, turn: int) -> Revision:
+        """Put more behind the text, also behind what the writer changed in the meantime.
+
+        :param after: the heading of the section at whose end it goes; empty: the end of all.
+        :raises Invalid: unless there is exactly one such heading, and for a text that cannot be kept.
+        """
+        if not addition.strip():
+            raise Invalid("There is nothing to append: text is empty.")
+        with self._journal.locked() as transaction:
+            draft = self._catch_up(transaction, turn)
+            text = appended(text_of(draft), addition, after)
+            check_text(text)
             revision = _next_revision(draft, text, "model", turn)
             self._append(transaction, revision, text_of(draft))
         return revision

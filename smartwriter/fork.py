@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 from anyio.to_thread import run_sync
 
 import smartwriter.journal as journal
+from smartwriter.cut_off import turns_now
 from smartwriter.drafts import DraftText, check_text, current_number, known_after, shared_turn, text_of
 from smartwriter.errors import AlreadyExists, SessionMissing, TurnNotFound
 from smartwriter.task_manager import free_draft_name
@@ -103,7 +104,7 @@ def _plan(
     free_draft_name(task, name)
     workspace.check_folder(task)
     text = workspace.text(task, draft.name)
-    turns = workspace.tasks.turns(task, draft.name)
+    turns = turns_now(workspace, task, draft.name)
     if revision is not None and at is None:
         at = _turn_of(text, revision, turns)
     shared, later = _split(task.address(draft.name), turns, at)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from smartwriter.comparison import Block, Comparison, Piece, compare
+from smartwriter.cut_off import turns_now
 from smartwriter.drafts import shared_turn, text_of
 from smartwriter.errors import Invalid
 from smartwriter.export import checked_ending, guessed_language, page, printable, write_file
@@ -76,7 +77,7 @@ def history_of(workspace: Workspace, task: Task, draft: Draft) -> History:
 
     :raises SessionMissing: as :meth:`Workspace.conversation`.
     """
-    turns = workspace.tasks.turns(task, draft.name)
+    turns = turns_now(workspace, task, draft.name)
     contents = workspace.conversation(task, draft, turns)
     said = messages(contents.entries, prompts(turns))
     path = workspace.transcript(task, draft).path

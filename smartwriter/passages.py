@@ -116,7 +116,7 @@ def _headings(text: str) -> Iterator[tuple[int, int, str]]:
         if mark is not None and (not fence or mark[1].startswith(fence)):
             fence = "" if fence else mark[1]
         elif not fence and (heading := _HEADING.match(line[0])):
-            yield line.start(), len(heading[1]), heading[2].strip()
+            yield line.start(), len(heading[1]), (heading[2] or "").strip()
 
 
 _LINE = re.compile(r"[^\n]+")

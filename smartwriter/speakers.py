@@ -66,6 +66,21 @@ def whole_answer(stored: str, heard: str) -> str:
     return heard if known in new else f"{stored}\n\n{heard}"
 
 
+def only_heard(stored: str, heard: str) -> str:
+    """What was heard of an answer that broke off and is not in the transcript."""
+    known, new = _letters(stored), _letters(heard)
+    if new in known:
+        return ""
+    if not new.startswith(known):
+        return heard
+    left = len(known)
+    for at, character in enumerate(heard):
+        if not left:
+            return heard[at:]
+        left -= not character.isspace()
+    return ""
+
+
 def _letters(text: str) -> str:
     """Without white space: between two messages a transcript has some, and what was heard has none."""
     return "".join(text.split())

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from smartwriter.comparison import matches
+from smartwriter.cut_off import turns_now, version_of
 from smartwriter.drafts import current_number, text_of
 from smartwriter.errors import Invalid, ParagraphNotFound, TextConflict, TurnNotFound
 from smartwriter.passages import line_end_of, with_line_ends
@@ -62,17 +63,20 @@ def put_back(workspace: Workspace, earlier: Version) -> Revision:
 
 
 def take_answer(workspace: Workspace, task: Task, draft: Draft, turn: int | None = None) -> Revision:
-    """Make what the model answered in a turn the draft's text.
+    """Make what the model wrote in a turn the draft's text: an article that was cut off, or the answer.
 
     :param turn: None: the last one. :raises TurnNotFound, Invalid, DraftBusy:
     :raises SessionMissing: when the answer is gone with its transcript.
     """
     workspace.check_folder(task)
-    turns = workspace.tasks.turns(task, draft.name)
+    turns = turns_now(workspace, task, draft.name)
     found = [number for number, one in enumerate(turns) if turn in (None, one.number)]
     if not found:
         raise TurnNotFound(task.address(draft.name), turn or 1, len(turns))
     wanted, later = turns[found[-1]], {one.uuid for one in turns[found[-1] + 1 :]}
+    cut_off = version_of(wanted, workspace.text(task, draft.name).revisions())
+    if cut_off is not None:
+        return put_back(workspace, Version(task, draft, cut_off.number, cut_off.text))
     entries = workspace.conversation(task, draft, [wanted]).entries
     stored = answer_to(entries, wanted.uuid, later, whole=False) or ""
     answer = whole_answer(stored, wanted.partial)

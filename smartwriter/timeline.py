@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from smartwriter.comparison import word_changes
+from smartwriter.cut_off import turns_now
 from smartwriter.drafts import shared_turn
 from smartwriter.tasks import Draft, Revision, Task, Turn
 from smartwriter.workspace import Workspace
@@ -31,7 +32,7 @@ class Branch:
 def timeline(workspace: Workspace, task: Task, name: str | None = None) -> list[Branch]:
     """The history of a task's drafts, or of one of them and its forks. Blocking."""
     histories = {
-        draft: (workspace.tasks.turns(task, draft), workspace.text(task, draft).revisions())
+        draft: (turns_now(workspace, task, draft), workspace.text(task, draft).revisions())
         for draft in task.drafts
     }
     roots = [name] if name else [draft.name for draft in task.drafts.values() if draft.origin is None]

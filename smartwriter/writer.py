@@ -191,7 +191,8 @@ class DraftWriter:
         memory = self._workspace.memory(self._task, self._draft)
         number = turns[-1].number + 1 if turns else 1
         self._memory_tools.turn, self._memory_tools.memory = number, memory
-        cut_off = [self._cut_off(turn) for turn in turns if turn.state is TurnState.running]
+        cut_off = {turn.number: self._cut_off(turn) for turn in turns if turn.state is TurnState.running}
+        turns = [cut_off.get(turn.number, turn) for turn in turns]
         briefing = Briefing(self._workspace, self._task, self._draft, turns)
         said = briefing.prompt(prompt, self._tools, number, memory)
         if not resume:
@@ -205,7 +206,7 @@ class DraftWriter:
             memory=memory.hashes,
             revision=self._tools.known,
         )
-        tasks.record(self._task, draft, [*cut_off, turn])
+        tasks.record(self._task, draft, [*cut_off.values(), turn])
         self.live.begin()
         return _Start(turn, said, system_prompt(self._task, memory), resume)
 

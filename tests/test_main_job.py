@@ -304,7 +304,7 @@ def test_the_model_writes_only_its_own_draft(
     assert turn.state is TurnState.finished
     results = model.requests[-1].tool_results
     assert sorted(model.requests[0].tools) == [
-        f"mcp__draft__{name}" for name in ("edit_draft", "read_draft", "write_draft")
+        f"mcp__draft__{name}" for name in ("append_draft", "edit_draft", "read_draft", "write_draft")
     ]
     assert "stands 2 times" in results[1]
     assert results[3] == "One heron. Two gulls."

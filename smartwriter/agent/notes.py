@@ -10,6 +10,8 @@ from smartwriter.drafts import current_number, text_of
 from smartwriter.tasks import Revision
 
 _MOST_CHARACTERS = 4000
+_MOST_OF_ARTICLE = 24_000  # characters of an article that was cut off, to be sent again
+_END_OF_ARTICLE = 1200  # of a longer one
 LOST_PROMPT = "[The connection broke before you got this prompt of the author:]"
 _SPACING = "Nothing but blank lines, line ends or the like."
 _RESTORED = "[The draft's file was gone; it was restored with the text of its last revision.]"
@@ -17,6 +19,27 @@ _RESTORED = "[The draft's file was gone; it was restored with the text of its la
 
 def lost_prompt(prompt: str) -> str:
     return f"{LOST_PROMPT}\n\n{prompt}"
+
+
+def half_answer(heard: str) -> str:
+    return f"[Your last answer was cut off. This much of it had arrived:\n\n{heard}]"
+
+
+def half_article(version: Revision) -> str:
+    """What the model had typed into the draft when it was cut off, word for word if it is not too much."""
+    number, text = version.number, version.text
+    head = (
+        f"[You were cut off while you wrote into the draft. What had arrived is version {number}, beside the "
+        "draft, which stays as it was until you go on. To go on from it, to the character, call append_draft "
+        f"with version {number}."
+    )
+    if len(text) <= _MOST_OF_ARTICLE:
+        return f"{head} This is version {number}:\n\n{text}]"
+    end = text[-_END_OF_ARTICLE:]
+    return (
+        f"{head} It has {len(text):,} characters: read it with read_draft, version {number}, before you go "
+        f"on. It ends so:\n\n…{end}]"
+    )
 
 
 def changes(revisions: Sequence[Revision], known: int, *, restored: bool) -> tuple[list[str], int]:

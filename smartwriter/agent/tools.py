@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from anyio.to_thread import run_sync
@@ -17,6 +18,8 @@ from smartwriter.passages import Edit
 from smartwriter.proposals import DEFAULT_FILE, Proposal, Proposals
 from smartwriter.tasks import Revision
 
+PART_CHARACTERS = 20_000
+
 
 @dataclass(frozen=True)
 class Tool:
@@ -28,6 +31,10 @@ class Tool:
     """What the model is told. Raises ``SmartWriterError`` with what went wrong."""
     optional: tuple[str, ...] = ()
     """Parameters that may be left out; all others are required."""
+
+
+def _number(meaning: str) -> dict[str, Any]:
+    return {"type": "integer", "minimum": 1, "description": meaning}
 
 
 def _string(meaning: str) -> dict[str, Any]:
@@ -61,10 +68,22 @@ class DraftTools:
         """The last one of which it was told what changed, if only in part."""
         self._text = text
         self._on_revision = on_revision
+        self._parts_of, self._parts = 0, set[int]()  # of the text that is being read, those that were
 
     def all(self) -> list[Tool]:
         return [
-            Tool("read_draft", "The present text of the draft.", {}, self._read),
+            Tool(
+                "read_draft",
+                "The present text of the draft, or another version. A long one can be read in parts.",
+                {
+                    "part": _number(
+                        f"Only this part, from 1; each has about {PART_CHARACTERS:,} characters."
+                    ),
+                    "version": _number("The number of another version, such as one that was cut off."),
+                },
+                self._read,
+                ("part", "version"),
+            ),
             Tool(
                 "write_draft",
                 "Replace the whole text of the draft. Use it for a first version or a rewrite.",
@@ -77,11 +96,43 @@ class DraftTools:
                 {"edits": _EDITS},
                 self._edit,
             ),
+            Tool(
+                "append_draft",
+                "Put more text behind the draft, as new paragraphs: so an article that is longer than one "
+                "answer is written, piece by piece. Where you were cut off, name the version that was kept: "
+                "the draft becomes that version, and your text follows it to the character.",
+                {
+                    "after": _string("The heading of the section at whose end it goes; by default the end."),
+                    "version": _number("The number of a version that was cut off, to go on from it."),
+                    "text": _string("What is added, in Markdown; nothing that stands there already."),
+                },
+                self._append,
+                ("after", "version"),
+            ),
         ]
 
-    async def _read(self, _: Mapping[str, Any]) -> str:
-        text, self.known = await run_sync(self._present)
+    async def _read(self, arguments: Mapping[str, Any]) -> str:
+        part, version = _whole_number(arguments, "part"), _whole_number(arguments, "version")
+        text, number = await run_sync(self._present if version is None else lambda: self._version(version))
+        parts = parts_of(text) if part is not None else [text]
+        if part is not None and not 1 <= part <= len(parts):
+            raise Invalid(f"There is no part {part}; the text has {len(parts)}.")
+        if version is None:
+            self._has_read(number, part, len(parts))
+        if part is not None:
+            return f"[Part {part} of {len(parts)}]\n\n{parts[part - 1]}"
         return text or "(The draft is empty.)"
+
+    def _has_read(self, number: int, part: int | None, parts: int) -> None:
+        """It knows a text when it has read every part of it."""
+        if self._parts_of != number:
+            self._parts_of, self._parts = number, set()
+        self._parts |= set(range(1, parts + 1)) if part is None else {part}
+        if len(self._parts) >= parts:
+            self.known = number
+
+    def _version(self, number: int) -> tuple[str, int]:
+        return self._text.revision(number).text, number
 
     def _present(self) -> tuple[str, int]:
         self._text.take_hand_edit(self.turn)
@@ -99,6 +150,25 @@ class DraftTools:
         told = max(known, self.told)
         return await self._revised(
             lambda: self._text.edit(edits, turn=turn, base=known, told=told), tell=True
+        )
+
+    async def _append(self, arguments: Mapping[str, Any]) -> str:
+        text, after, version = (
+            str(arguments["text"]),
+            str(arguments.get("after") or ""),
+            _whole_number(arguments, "version"),
+        )
+        turn, known = self.turn, self.known
+        if version is None:
+            append = partial(self._text.append, text, after, turn=turn)
+            return await self._revised(append, tell=True)
+        if after:
+            raise Invalid("Name a heading or a version, not both; nothing was changed.")
+        return await self._revised(
+            lambda: self._text.write(
+                self._text.revision(version).text + text, author="model", turn=turn, base=known
+            ),
+            tell=False,
         )
 
     async def _revised(self, change: Callable[[], Revision], *, tell: bool) -> str:
@@ -198,6 +268,27 @@ class MemoryTools:
         )
         self._on_proposal(proposal)
         return "Proposed; the author will decide."
+
+
+def parts_of(text: str) -> list[str]:
+    """A text in pieces that can be read one by one; each ends where a paragraph does, if it can."""
+    parts, at = [], 0
+    while len(text) - at > PART_CHARACTERS:
+        end = text.rfind("\n\n", at + PART_CHARACTERS // 2, at + PART_CHARACTERS)
+        end = at + PART_CHARACTERS if end < 0 else end + 2
+        parts.append(text[at:end])
+        at = end
+    return [*parts, text[at:]]
+
+
+def _whole_number(arguments: Mapping[str, Any], name: str) -> int | None:
+    value = arguments.get(name)
+    if value is None:
+        return None
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise Invalid(f"{name} must be a whole number; nothing was changed.") from None
 
 
 def _edits(given: Any) -> list[Edit]:

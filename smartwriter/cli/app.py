@@ -32,7 +32,7 @@ _SECTIONS = {
     },
     "Read": {
         "tasks": ("shelf", "List the tasks."),
-        "show": ("shelf", "Show a draft's conversation."),
+        "show": ("showing", "Show a draft's conversation."),
         "text": ("history", "Print a draft's text, or an earlier version of it."),
         "count": ("shelf", "Count a text: words, characters, paragraphs, reading time."),
         "usage": ("shelf", "Show what a task's drafts have used: tokens, cost, time."),
@@ -57,7 +57,7 @@ _SECTIONS = {
             "choosing",
             "Bring paragraphs of the text FROM into the draft TO; or be asked for each that differs.",
         ),
-        "take": ("history", "Make an answer of the model the draft's text."),
+        "take": ("history", "Make an answer of the model, or an article that was cut off, the draft's text."),
         "blind": (
             "choosing",
             "Read two texts without their names, in random order, and pick the better one.",

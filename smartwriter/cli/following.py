@@ -12,6 +12,7 @@ from smartwriter.cli.app import as_json, in_workspace, print_json, print_json_li
 from smartwriter.cli.interrupts import first_signal
 from smartwriter.cli.outlet import is_read
 from smartwriter.cli.progress import Progress
+from smartwriter.cut_off import turns_now, version_of
 from smartwriter.events import Event
 from smartwriter.journal import write_document
 from smartwriter.live import LiveJournal, LiveReader
@@ -79,10 +80,12 @@ def _state(workspace: Workspace, task: Task, draft: Draft) -> str:
     if lease.is_held():
         ended = LiveJournal.has_ended(workspace.live_path(task, draft.name))
         return f"{'idle' if ended else 'writing'}, in {lease.holder()}"
-    turns = workspace.tasks.turns(task, draft.name)
-    if turns and turns[-1].state is TurnState.running:
-        return f"turn {turns[-1].number} was cut off; just write on"
-    return ""
+    turns = turns_now(workspace, task, draft.name)
+    if not turns or turns[-1].state is not TurnState.interrupted:
+        return ""
+    kept = version_of(turns[-1], workspace.text(task, draft.name).revisions())
+    where = f", its article is kept as {task.address(draft.name)}:{kept.number}" if kept is not None else ""
+    return f"turn {turns[-1].number} was cut off{where}; just write on"
 
 
 async def _watch(workspace: Workspace, watched: list[tuple[Task, Draft]], after: int, json_: bool) -> None:

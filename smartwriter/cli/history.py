@@ -192,14 +192,25 @@ def rewind_command(workspace: Workspace, address: str, to: int, name: str | None
 
 
 @click.command()
-@click.argument("address", metavar="TASK[@DRAFT]")
+@click.argument("address", metavar="TASK[@DRAFT][:REVISION]")
 @click.option("--turn", type=click.IntRange(1), help="By default the last one.")
 @in_workspace
 def take_command(workspace: Workspace, address: str, turn: int | None) -> None:
-    """Make an answer of the model the draft's text."""
-    task, draft = workspace.tasks.resolve(address)
-    revision = take_answer(workspace, task, draft, turn)
+    """Make an answer of the model, or an article that was cut off, the draft's text.
+
+    Where a turn was cut off while it wrote the article, that is what it takes; or name the REVISION.
+    """
+    task, draft, number = workspace.tasks.resolve_revision(address)
+    if number is not None and turn is not None:
+        raise Invalid("Name a version or a turn, not both.")
+    if number is None:
+        revision = take_answer(workspace, task, draft, turn)
+    else:
+        revision = put_back(workspace, version(workspace, address))
     assert revision.source is not None
+    if revision.source.turn is None:
+        click.echo(f"{revision.source} is the text now (revision {revision.number}).")
+        return
     click.echo(
         f"The answer of turn {revision.source.turn} is the text of "
         f"{task.address(draft.name)} now (revision {revision.number})."

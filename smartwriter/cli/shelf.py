@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from smartwriter.cli.app import as_json, in_workspace, offline_option, print_json, print_json_line
-from smartwriter.cli.terminal import secho
 from smartwriter.errors import Invalid
 from smartwriter.memory import normal
-from smartwriter.speakers import prompts
-from smartwriter.tasks import Task, Turn, Usage, usage_of
-from smartwriter.transcript import messages
+from smartwriter.tasks import Task, Usage, usage_of
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -90,71 +87,6 @@ def _progress(workspace: Workspace, task: Task) -> str:
     except (Invalid, OSError):  # doctor says what is wrong with it
         return f"  ? of {task.target:,} words"
     return f"  {words:,} of {task.target:,} words ({100 * words // task.target} %)"
-
-
-@click.command()
-@click.argument("address", metavar="TASK[@DRAFT]")
-@as_json
-@in_workspace
-def show_command(workspace: Workspace, address: str, json_: bool) -> None:
-    """Show a draft's conversation."""
-    task, draft = workspace.tasks.resolve(address)
-    turns = workspace.tasks.turns(task, draft.name)
-    contents = workspace.conversation(task, draft, turns)
-    said = messages(contents.entries, prompts(turns))
-    waiting = workspace.outbox(task, draft.name).waiting()
-    if json_:
-        asked = [dataclasses.asdict(one) for one in waiting]
-        print_json(_conversation(task, draft.name, turns, said) | {"waiting": asked})
-        return
-    numbers = {turn.uuid: turn.number for turn in turns}
-    secho(f"{task.title}  {task.address(draft.name)}", bold=True)
-    for message in said:
-        if message.gap:
-            secho("\n[… something that was said here is missing from the file …]", fg="yellow")
-        if message.role == "user":
-            number = numbers.get(message.uuid)
-            label = f"turn {number}" if number else "you"
-            secho(f"\n[{label}] {message.text}", fg="cyan")
-            for line in _told(message.notes):
-                secho(f"  · told with it: {line}", dim=True)
-            continue
-        if message.text.strip():
-            click.echo(f"\n{message.text.strip()}")
-        for tool in message.tools:
-            secho(f"  · {tool.rpartition('__')[2]}", dim=True)
-    for number, one in enumerate(waiting, 1):
-        secho(f"\n[waits, {number}] {one.prompt}", fg="cyan", dim=True)
-    path = workspace.transcript(task, draft).path
-    for stretch in contents.damage:
-        secho(
-            f"Damaged at byte {stretch.offset}, {stretch.length} bytes: {path}",
-            err=True,
-            fg="yellow",
-        )
-
-
-def _conversation(task: Task, draft: str, turns: list[Turn], said: list[Any]) -> dict[str, Any]:
-    return {
-        "task": task.id,
-        "draft": draft,
-        "turns": [turn.model_dump(mode="json") for turn in turns],
-        "messages": [
-            {
-                "role": message.role,
-                "uuid": message.uuid,
-                "text": message.text,
-                "tools": message.tools,
-                "notes": message.notes,
-            }
-            for message in said
-        ],
-    }
-
-
-def _told(notes: str) -> list[str]:
-    """The beginning of each note that the program sent before a prompt."""
-    return [note[1:].partition("\n")[0].rstrip("]") for note in notes.split("\n\n") if note[:1] == "["]
 
 
 @click.command()
