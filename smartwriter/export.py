@@ -29,7 +29,7 @@ from typing import Any
 
 import yaml
 
-import smartwriter.journal as journal
+import smartwriter.output as output
 from smartwriter.errors import Invalid
 from smartwriter.tasks import now
 from smartwriter.words import front_matter
@@ -75,7 +75,7 @@ def export(document: Document, path: Path) -> None:
     :raises Invalid: for another ending, a place that no file can be written to, a text that cannot
         be converted, or when pandoc is missing. :raises OSError: when the disk fails.
     """
-    write_file(path, converted(document, checked_ending(path, ENDINGS)))
+    output.write(path, converted(document, checked_ending(path, ENDINGS)))
 
 
 def checked_ending(path: Path, endings: tuple[str, ...]) -> str:
@@ -84,24 +84,8 @@ def checked_ending(path: Path, endings: tuple[str, ...]) -> str:
     if ending not in endings:
         known = f"{', '.join(endings[:-1])} or {endings[-1]}"
         raise Invalid(f"{path.name or str(path)!r} does not say the format: it must end in {known}.")
-    if path.is_dir():
-        raise Invalid(f"{path} is a folder; name a file.")
-    if not path.parent.is_dir():
-        raise Invalid(f"There is no folder {path.parent} to write {path.name} in.")
+    output.check(path, force=True)
     return ending
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Write a file as a whole.
-
-    :raises Invalid: where this is not allowed. :raises OSError: when the disk fails.
-    """
-    try:
-        journal.write_document(path, data)
-    except PermissionError:
-        raise Invalid(f"{path} cannot be written: its folder does not allow it.") from None
-    except OSError as error:  # named by the file that was wanted, not by the temporary one
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
 
 def converted(document: Document, ending: str) -> bytes:

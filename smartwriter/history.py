@@ -16,11 +16,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
+import smartwriter.output as output
 from smartwriter.comparison import Block, Comparison, Piece, compare
 from smartwriter.cut_off import turns_now
 from smartwriter.drafts import shared_turn, text_of
 from smartwriter.errors import Invalid
-from smartwriter.export import checked_ending, guessed_language, page, printable, write_file
+from smartwriter.export import checked_ending, guessed_language, page, printable
 from smartwriter.speakers import prompts, whole_answer
 from smartwriter.tasks import Draft, Revision, Task, Turn, Usage, usage_of
 from smartwriter.transcript import Message, messages
@@ -66,7 +67,7 @@ def export_history(history: History, path: Path) -> None:
     """
     ending = checked_ending(path, ENDINGS)
     text = history_page(history) if ending == ".html" else history_markdown(history)
-    write_file(path, text.encode())
+    output.write(path, text.encode())
 
 
 # From a workspace ----------------------------------------------------------------------------

@@ -33,12 +33,14 @@ def test_layers_import_only_downwards() -> None:
         {"errors", "tasks", "events", "names", "damage", "words", "passages", "comparison", "provenance"}
         | {"carrying"}
         | {"front_matter", "tokens", "sections", "index"}
-        | {"conflicts", "lines", "harmless", "speakers"},
+        | {"conflicts", "lines", "harmless", "speakers"}
+        | {"facts", "nearness", "quantities", "stems", "uses"},
         {"journal", "summaries", "session_store", "memory", "task_manager", "drafts", "lease"}
         | {"transcript", "workspace", "live", "spool", "config", "texts", "timeline"}
         | {"memory_versions", "whole_file", "proposals", "document", "records", "roots", "threads"}
-        | {"identity", "orphans", "calls"},
-        {"agent", "engine", "writer", "pool", "broadcast", "fork", "doctor", "recovery"}
+        | {"identity", "orphans", "calls", "bounds", "output", "outbox", "memory_changes", "watching"},
+        {"agent", "engine", "writer", "pool", "broadcast", "fork", "recovery"}
+        | {"doctor", "doctor_safety", "findings"}
         | {"history", "export", "finishing", "reliance", "staleness", "what_if", "renaming", "briefing"},
         {"cli", "__main__"},
     ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+import smartwriter.output as output
 from smartwriter.cli.app import as_json, in_workspace, print_json
 from smartwriter.workspace import Workspace
 
@@ -88,8 +89,9 @@ def compared(before: tuple[str, str], after: tuple[str, str]) -> _Compared:
     "page",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write a page that any browser shows, instead.",
+    help="Write a page that any browser shows, instead; - prints it.",
 )
+@click.option("--force", is_flag=True, help="Write over a file that is there already.")
 @as_json
 @in_workspace
 def compare_command(
@@ -99,16 +101,20 @@ def compare_command(
     layout: str | None,
     all_: bool,
     page: Path | None,
+    force: bool,
     json_: bool,
 ) -> None:
     """Show what differs from A to B: drafts as TASK[@DRAFT][:REVISION], or files."""
     from smartwriter.cli.texts import text_of
 
+    if page not in (None, output.STDOUT):
+        output.check(page, force=force)
     found = compared(text_of(workspace, before), text_of(workspace, after))
+    if page == output.STDOUT:
+        click.echo(html_page(found, all_=all_), nl=False)
+        return
     if page is not None:
-        from smartwriter.journal import write_document
-
-        write_document(page, html_page(found, all_=all_))
+        output.write(page, html_page(found, all_=all_).encode("utf-8", "surrogatepass"))
     if json_:
         labels = {"before": found.before, "after": found.after, "line_ends": found.line_ends}
         print_json(labels | asdict(found.comparison))

@@ -11,6 +11,7 @@ import click
 
 from smartwriter.cli.app import in_workspace
 from smartwriter.errors import Invalid, TaskNotFound
+from smartwriter.output import STDOUT, check
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="The file: .md, .html, .docx, .epub, .txt or .json; by default Markdown is printed.",
+    help="The file: .md, .html, .docx, .epub, .txt or .json; by default (or for -) Markdown is printed.",
 )
 @click.option("--history", "whole", is_flag=True, help="All prompts, answers and revisions, as .html or .md.")
 @click.option("--force", is_flag=True, help="Write over a file that is there already.")
@@ -33,22 +34,16 @@ def export_command(workspace: Workspace, wanted: str, output: Path | None, whole
 
     .docx, .epub, .html and .txt are made by pandoc: pip install "smartwriter[export]".
     """
+    if output == STDOUT:
+        output = None
     if output is not None:
-        _check(workspace, output, force)
+        check(output, force=force)
     if whole:
         _export_history(workspace, wanted, output)
     else:
         _export_text(workspace, wanted, output)
     if output is not None:
         click.echo(f"Wrote {output}.")
-
-
-def _check(workspace: Workspace, output: Path, force: bool) -> None:
-    """:raises Invalid: for a file that must not be written over."""
-    if output.resolve().is_relative_to(workspace.hidden.resolve()):
-        raise Invalid(f"{output} lies where the workspace keeps its records; export to another folder.")
-    if not force and (output.is_file() or output.is_symlink()):
-        raise Invalid(f"{output} is there already; to write over it, add --force.")
 
 
 def _export_text(workspace: Workspace, wanted: str, output: Path | None) -> None:
