@@ -6,7 +6,7 @@ draft would have had.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from smartwriter.drafts import DraftText, text_of
@@ -49,6 +49,7 @@ class Calls:
     def __init__(self, turn: int, events: Iterable[Event] = ()) -> None:
         self._turn = turn
         self._calls: dict[str, _Call] = {}
+        self._done: set[str] = set()  # those whose answers came
         for event in events:
             self.take(event)
 
@@ -70,7 +71,16 @@ class Calls:
                 if done is not None:
                     self._answered(done, self._calls[done], failed=False)
 
+    def finish(self, id: str, tool: str, fields: Mapping[tuple[int, str], str]) -> None:
+        """Take a call's whole input, of which nobody was there to hear the end, or to answer it."""
+        if id in self._done:
+            return
+        call = self._calls.setdefault(id, _Call(tool))
+        call.fields = {place: [text] for place, text in fields.items()}
+        call.whole, call.over = True, False
+
     def _answered(self, id: str, call: _Call, failed: bool) -> None:
+        self._done.add(id)
         if not failed:
             del self._calls[id]
             self._calls = {other: kept for other, kept in self._calls.items() if not kept.over}

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, cast
 
 import smartwriter.journal as journal
 import smartwriter.orphans as orphans
+from smartwriter.agent.tool_input import pieces_of
+from smartwriter.calls import DRAFT_TOOLS
 from smartwriter.damage import Entry
 from smartwriter.errors import DraftBusy, JournalError, TaskNotFound
 from smartwriter.events import TurnRecovered
@@ -27,7 +29,7 @@ from smartwriter.lease import Lease
 from smartwriter.live import LiveJournal
 from smartwriter.orphans import Cli, Folder
 from smartwriter.tasks import Draft, Task, Turn, TurnState, now
-from smartwriter.transcript import answer_to, descendants
+from smartwriter.transcript import answer_to, descendants, of_turn
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -44,13 +46,17 @@ class Recovered:
     task: Task
     draft: str
     turn: Turn
+    kept: tuple[int, ...] = ()
+    """The versions beside the text that what it was writing into the draft has become."""
 
     def __str__(self) -> str:
         where = f"turn {self.turn.number} of {self.task.title} ({self.task.address(self.draft)})"
+        versions = " and ".join(f"{self.task.address(self.draft)}:{number}" for number in self.kept)
+        article = f" What it was writing into the draft is kept as {versions}." if versions else ""
         if self.turn.state is TurnState.recovered:
-            return f"The answer in {where} was finished after the program had died, and is saved."
+            return f"The answer in {where} was finished after the program had died, and is saved.{article}"
         kept = f"; {len(self.turn.partial)} characters of the answer are kept" if self.turn.partial else ""
-        return f"The answer in {where} was cut off when the program died{kept}. Just write on."
+        return f"The answer in {where} was cut off when the program died{kept}.{article} Just write on."
 
     def event(self) -> TurnRecovered:
         return TurnRecovered(task=self.task.id, draft=self.draft, detail=str(self), turn=self.turn)
@@ -297,22 +303,61 @@ def _settle(workspace: Workspace, task: Task, draft: Draft, *, also_settled: boo
         return []
     live = LiveJournal(workspace.live_path(task, draft.name))
     entries = _entries(workspace, task, draft)
-    settled = []
+    settled: list[tuple[Turn, tuple[int, ...]]] = []
     text = workspace.text(task, draft.name)
     for turn in open:
-        live.calls(turn.number).keep(text)
+        calls = live.calls(turn.number)
         later = {other.uuid for other in turns if other.number > turn.number}
+        for id, tool, fields in _unanswered_calls(entries, turn.uuid, later):
+            calls.finish(id, tool, fields)
+        kept = tuple(revision.number for revision in calls.keep(text))
         if answer_to(entries, turn.uuid, later) is not None:
-            end = {"state": TurnState.recovered, "partial": "", "detail": ""}
+            end: dict[str, object] = {"state": TurnState.recovered, "partial": "", "detail": ""}
         elif turn.state is TurnState.running:
             end = {"state": TurnState.interrupted, "partial": live.partial_text(turn.number)}
+        elif kept:
+            end = {}
         else:
             continue
-        settled.append(turn.model_copy(update={**end, "ended_at": now()}))
+        settled.append((turn.model_copy(update={"ended_at": now(), **end}), kept))
     if settled:
-        workspace.tasks.record(task, draft.name, settled)
-        live.end(task.id, draft.name, settled)
-    return [Recovered(task, draft.name, turn) for turn in settled]
+        ended = [turn for turn, _ in settled]
+        workspace.tasks.record(task, draft.name, ended)
+        live.end(task.id, draft.name, ended)
+    return [Recovered(task, draft.name, turn, kept) for turn, kept in settled]
+
+
+def _unanswered_calls(
+    entries: Iterable[Entry], prompt: str, later: Collection[str]
+) -> list[tuple[str, str, dict[tuple[int, str], str]]]:
+    """What a turn wanted to do to the draft and was never done: id, tool and input of each call.
+
+    The CLI of a dead program has nobody to run its tools; it tells the model that they failed.
+    """
+    calls: dict[str, tuple[str, str, dict[tuple[int, str], str]]] = {}
+    for entry in of_turn(entries, prompt, later):
+        message = entry.get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        for block in content if isinstance(content, list) else []:
+            match block:
+                case {"type": "tool_use", "id": str(id), "name": str(name), "input": dict(input)}:
+                    tool = name.rpartition("__")[2]
+                    if tool in DRAFT_TOOLS:
+                        calls[id] = (id, tool, _fields(input))
+                case {"type": "tool_result", "tool_use_id": str(id)} if not block.get("is_error"):
+                    calls.pop(id, None)
+    return list(calls.values())
+
+
+def _fields(input: object) -> dict[tuple[int, str], str]:
+    """The texts in a tool's input, by the number of the edit that they are of, and name."""
+    found: dict[tuple[int, str], str] = {}
+    for piece in pieces_of(input):
+        if piece.path:
+            edit = next((key for key in piece.path if isinstance(key, int)), 0)
+            place = (edit, str(piece.path[-1]))
+            found[place] = found.get(place, "") + piece.text
+    return found
 
 
 def _entries(workspace: Workspace, task: Task, draft: Draft) -> list[Entry]:

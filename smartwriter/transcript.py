@@ -88,17 +88,24 @@ def answer_to(
     :param later: the uuids of later prompts.
     :param whole: False: as much of it as there is.
     """
-    after = False
     texts: list[str] = []
     ended = False
+    for entry in of_turn(entries, prompt, later):
+        if speaker(entry) == "assistant":
+            texts.append(words(entry)[0])
+            ended = entry["message"].get("stop_reason") == "end_turn"
+    return "\n\n".join(text for text in texts if text) if ended or not whole else None
+
+
+def of_turn(entries: Iterable[Entry], prompt: str, later: Collection[str]) -> Iterator[Entry]:
+    """The entries from the prompt of this uuid to the next of some later prompts."""
+    after = False
     for entry in entries:
         if entry.get("uuid") in later:
             break
         after = after or entry.get("uuid") == prompt
-        if after and speaker(entry) == "assistant":
-            texts.append(words(entry)[0])
-            ended = entry["message"].get("stop_reason") == "end_turn"
-    return "\n\n".join(text for text in texts if text) if ended or not whole else None
+        if after:
+            yield entry
 
 
 def descendants(entries: Iterable[Entry], prompts: Collection[str]) -> Iterator[Entry]:

@@ -27,7 +27,8 @@ import smartwriter.journal as journal
 from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, Wait
 from smartwriter.engine import Engine
-from smartwriter.events import Event, TurnRecovered
+from smartwriter.events import ArticleDelta, CallBegun, Event, TurnRecovered
+from smartwriter.live import LiveJournal
 from smartwriter.orphans import HOMES, cli_mark, end, history_mark, mark_home
 from smartwriter.recovery import orphans_of, recover, still_writing
 from smartwriter.tasks import Task, TurnState
@@ -227,6 +228,60 @@ def test_a_copy_of_the_workspace_leaves_the_folder(
     assert folder.exists()
     assert [found.turn.state for found in recover(workspace)] == [TurnState.recovered]
     assert not folder.exists()
+
+
+def with_a_call(tool: str, input: dict[str, Any], answer: str | None) -> list[dict[str, Any]]:
+    """A turn in which the model used a tool; without an answer, as the CLI of a dead program ends it."""
+    call = {"type": "tool_use", "id": "toolu_1", "name": f"mcp__draft__{tool}", "input": input}
+    failed = answer is None
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": answer or "…", "is_error": failed}
+    used, answered_, done = entry(1), entry(2), entry(3)
+    used["message"] = {"role": "assistant", "content": [call], "stop_reason": "tool_use"}
+    answered_["message"] = {"role": "user", "content": [result]}
+    done["message"]["stop_reason"] = "end_turn"
+    return [entry(0), used, answered_, done]
+
+
+CALLS: list[tuple[str, dict[str, Any], str]] = [
+    ("write_draft", {"text": "# Herons\n\nOne stands still.\n"}, "# Herons\n\nOne stands still.\n"),
+    ("edit_draft", {"edits": [{"old_text": "Fog.", "new_text": "Rain."}]}, "Rain.\n"),
+    ("append_draft", {"text": "And rain.", "after": ""}, "Fog.\n\nAnd rain.\n"),
+]
+
+
+@pytest.mark.parametrize(("tool", "input", "text"), CALLS, ids=[tool for tool, _, _ in CALLS])
+@pytest.mark.parametrize("heard", [0, 12])
+def test_a_call_that_nobody_answered_becomes_a_version(
+    workspace: Workspace, task: Task, tool: str, input: dict[str, Any], text: str, heard: int
+) -> None:
+    """What an orphan's call would have made of the draft is a version beside its text, whole and once,
+    however much of it had been heard before the crash; and it is said which one."""
+    workspace.text(task, "main").write("Fog.\n", author="writer", turn=1)
+    turn = crashed(workspace, task, stored=1)
+    if heard and tool != "edit_draft":
+        of_call: dict[str, Any] = {"task": task.id, "draft": "main", "turn": 1, "call": "toolu_1"}
+        LiveJournal(workspace.live_path(task, "main")).append(
+            [
+                CallBegun(**of_call, tool=tool),
+                ArticleDelta(**of_call, field="text", text=input["text"][:heard]),
+            ]
+        )
+    orphan(task, with_a_call(tool, input, None))
+    (told,) = recover(workspace)
+    assert told.turn.state is TurnState.recovered and told.turn.number == turn.number
+    first, version = workspace.text(task, "main").revisions()
+    assert (version.text, version.cut_off, version.turn) == (text, True, 1)
+    assert f"{task.id}@main:2" in str(told)
+    assert workspace.text(task, "main").read() == first.text == "Fog.\n"
+
+
+def test_a_call_that_was_answered_becomes_none(workspace: Workspace, task: Task) -> None:
+    """What the program had still done before it died is in the draft, and not beside it once more."""
+    crashed(workspace, task, stored=1)
+    workspace.text(task, "main").write("Fog.\n", author="model", turn=1)
+    orphan(task, with_a_call("write_draft", {"text": "Fog.\n"}, "Saved as revision 1."))
+    recover(workspace)
+    assert [one.cut_off for one in workspace.text(task, "main").revisions()] == [False]
 
 
 # Forged -------------------------------------------------------------------------------------------
