@@ -40,6 +40,7 @@ TEMPLATE = """\
 # parallel = 4       # CLI processes at once; by default half the memory, at 200 MB each, at most 8
 # idle_s = 60        # how long an idle draft keeps its process
 # silence_s = 300    # how long the CLI may say nothing before its turn is given up
+# patience_s = 30    # how long a turn waits for room on a full disk, or for a disk that is gone
 # memory_tokens = 20000  # what a collection's memory may have of every prompt, about
 
 # In ~/.config/smartwriter/config.toml, which is for all your workspaces, there may also be:
@@ -59,6 +60,7 @@ class Config(BaseModel):
     parallel: int = Field(default_factory=_default_parallel, ge=1, le=64)
     idle_s: float = Field(default=60.0, ge=0)
     silence_s: float = Field(default=300.0, gt=0)
+    patience_s: float = Field(default=30.0, ge=0)
     memory_tokens: int = Field(default=BUDGET_TOKENS, ge=0)
     notify: str = ""
     allow: tuple[Path, ...] = ()

@@ -16,7 +16,7 @@ import psutil
 from pydantic import ValidationError
 
 import smartwriter.journal as journal
-from smartwriter.agent.claude import sdk_reads
+from smartwriter.agent.claude import COMPACT, sdk_reads
 from smartwriter.damage import Entry
 from smartwriter.doctor_safety import examine_safety
 from smartwriter.drafts import current_number, sha256_of, sha256_of_bytes, text_of
@@ -28,7 +28,7 @@ from smartwriter.names import is_plain_name, original, readable_name
 from smartwriter.proposals import UNDER_WAY, Proposals
 from smartwriter.recovery import config_folder, orphans_of, recover
 from smartwriter.tasks import ANSWERED, MAIN, UNFILED, Draft, Revision, Task, Turn, TurnState, now
-from smartwriter.transcript import Message, messages, relinked, stretches
+from smartwriter.transcript import Message, answer_to, messages, relinked, stretches
 from smartwriter.workspace import Workspace
 
 _CONFLICT = re.compile(
@@ -198,6 +198,7 @@ def _transcript(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn
                 f"does not have the prompt of turn {turn.number} of {address}",
                 "the model does not know of it any more",
             )
+    yield from _unanswered(workspace, task, draft, entries, answered)
     shown = messages(entries)
     missed = _missed(shown, entries)
     if missed:
@@ -219,6 +220,28 @@ def _missed(shown: list[Message], entries: list[Entry]) -> list[Message]:
     they are in: past a compaction it goes by design in none."""
     reached = set[str]().union(*(sdk_reads(stretch) for stretch in stretches(entries)))
     return [message for message in shown if message.uuid not in reached]
+
+
+def _unanswered(
+    workspace: Workspace, task: Task, draft: Draft, entries: list[Entry], answered: list[Turn]
+) -> Iterator[Finding]:
+    """Turns that came to their end, but whose answer is not in the transcript."""
+    path = workspace.transcript(task, draft).path
+    prompts = {entry.get("uuid") for entry in entries}
+    for turn in answered:
+        later = {other.uuid for other in answered if other.number > turn.number}
+        if turn.uuid not in prompts or turn.prompt == COMPACT:
+            continue
+        if answer_to(entries, turn.uuid, later) is None and not answer_to(
+            entries, turn.uuid, later, whole=False
+        ):
+            waiting = ", ".join(str(part) for part in workspace.spool.paths())
+            yield Finding(
+                "turns",
+                path,
+                f"does not have the answer of turn {turn.number} of {task.address(draft.name)}",
+                f"it waits to be stored, or a part of it: {waiting}" if waiting else "its words are lost",
+            )
 
 
 def _turns(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]) -> Iterator[Finding]:
@@ -391,14 +414,14 @@ def _leftovers(workspace: Workspace) -> Iterator[Finding]:
             "move it to the trash",
             partial(_put_away, workspace, path),
         )
-    for path in sorted((workspace.hidden / "spool").glob("*")):
+    for path in sorted({*(workspace.hidden / "spool").glob("*"), *workspace.spool.paths()}):
         yield Finding(
             "spool",
             path,
             "waits to be stored",
-            "its entries are not in their transcript yet",
-            "store them",
-            partial(workspace.spool.replay, workspace.store),
+            "a part of a turn that is not in its place yet",
+            "store it",
+            workspace.spool.replay,
         )
     for folder in orphans_of(workspace):
         yield Finding(

@@ -500,7 +500,13 @@ class _Actor:
             self._broadcast.publish(event)
 
         writer = DraftWriter(
-            engine.workspace, engine.agent, self.task, self.draft, publish, engine.config.silence_s
+            engine.workspace,
+            engine.agent,
+            self.task,
+            self.draft,
+            publish,
+            engine.config.silence_s,
+            engine.config.patience_s,
         )
         self._broadcast = Broadcast(writer.live, engine.publish)
         return writer
@@ -510,8 +516,8 @@ def _asked_to_stop(workspace: Workspace, actors: list[_Actor]) -> list[_Actor]:
     asked = []
     for actor in actors:
         path = workspace.stop_path(actor.task, actor.draft.name)
-        if path.exists():
-            path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the disk may be gone
+            path.unlink()
             asked.append(actor)
     return asked
 

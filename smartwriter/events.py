@@ -187,6 +187,21 @@ class TurnRecovered(_OfDraft):
     turn: Turn
 
 
+class Saved(_OfDraft):
+    """What was ``NotSaved`` is where it belongs by now, all of it."""
+
+    kind: Literal["saved"] = "saved"
+    turn: int
+
+
+class NotKept(_OfDraft):
+    """No disk takes what was written in a turn: here it is, to be shown in full. It is nowhere else."""
+
+    kind: Literal["not_kept"] = "not_kept"
+    turn: int
+    text: str
+
+
 class Stopped(_OfDraft):
     """The turn was stopped on request; what had been written stays."""
 
@@ -235,6 +250,8 @@ Event = (
     | NotSaved
     | Awaited
     | TurnRecovered
+    | Saved
+    | NotKept
     | Stopped
     | Finished
     | Failed

@@ -73,7 +73,7 @@ def recover(
     :param also: drafts to look at beside those that left an unfinished live journal, or a folder.
     """
     with contextlib.suppress(JournalError):  # the disk may still be full; it stays in the spool
-        workspace.spool.replay(workspace.store)
+        workspace.spool.replay()
     found: dict[tuple[str, str], list[Recovered]] = {}
     for task, draft in [*_unfinished(workspace), *_with_folders(workspace), *also]:
         if (task.id, draft.name) in found:

@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from smartwriter.memory import NO_COLLECTIONS, Collection, Memory, normal
 from smartwriter.memory_versions import MemoryVersions
 from smartwriter.names import readable_name
 from smartwriter.outbox import Outbox
+from smartwriter.parts import knows, place
 from smartwriter.session_store import FileSessionStore
 from smartwriter.spool import Spool
 from smartwriter.task_manager import TaskManager
@@ -53,7 +55,7 @@ class Workspace:
         self._identity: Identity | None = None
         self.store = FileSessionStore(self.hidden)
         self.tasks = TaskManager(self.hidden)
-        self.spool = Spool(self.hidden / "spool", self.hidden / "trash" / "spool")
+        self.spool = Spool(self.hidden, partial(place, self), partial(knows, self))
 
     @classmethod
     def create(cls, root: Path) -> Workspace:

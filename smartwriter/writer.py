@@ -45,9 +45,11 @@ from smartwriter.events import (
     Failed,
     Finished,
     MemoryProposed,
+    NotKept,
     NotSaved,
     RateLimited,
     Retrying,
+    Saved,
     Stopped,
     TextDelta,
     TextDropped,
@@ -58,9 +60,11 @@ from smartwriter.events import (
     UsageCounted,
 )
 from smartwriter.finishing import check_open
+from smartwriter.keeper import Keeper
 from smartwriter.live import LiveJournal
 from smartwriter.orphans import cli_mark
 from smartwriter.proposals import Proposal, Proposals
+from smartwriter.records import to_line
 from smartwriter.spool import SpooledStore
 from smartwriter.tasks import ANSWERED, Draft, Revision, Task, Turn, TurnState, now
 from smartwriter.workspace import Workspace
@@ -88,8 +92,14 @@ class DraftWriter:
         draft: Draft,
         publish: Callable[[Event], None],
         silence_s: float,
+        patience_s: float = 30.0,
     ) -> None:
-        """Blocking. :param silence_s: how long the CLI may say nothing before it is given up."""
+        """
+        Blocking.
+
+        :param silence_s: how long the CLI may say nothing before it is given up.
+        :param patience_s: how long a turn waits for a disk that does not take it.
+        """
         self.live = LiveJournal(workspace.live_path(task, draft.name))
         self._publish = publish
         self._workspace = workspace
@@ -98,13 +108,13 @@ class DraftWriter:
         self._draft = draft
         self._silence_s = silence_s
         self._text = workspace.text(task, draft.name)
-        self._tools = DraftTools(self._text, self._on_revision)
+        self._patience_s = patience_s
+        self._keeper = Keeper(workspace.spool, task.id, draft.name, self._on_not_saved, self._on_saved)
+        self._tools = DraftTools(self._text, self._on_revision, self._keeper)
         proposals = Proposals(workspace.hidden, workspace.task_collection(task))
         self._memory_tools = MemoryTools(proposals, task.id, draft.name, self._on_proposal)
         self._workspace_id = workspace.identify().id
-        self._store = SpooledStore(
-            workspace.store, task.project_key, workspace.spool, self._on_not_saved, self._workspace_id
-        )
+        self._store = SpooledStore(workspace.store, task.project_key, self._keeper, self._workspace_id)
         self._conversation: Conversation | None = None
         self._prompt = ""
         self._hang_up = AsyncExitStack()
@@ -114,6 +124,7 @@ class DraftWriter:
         self._writing: set[str] = set()  # the calls among them that write into the draft
         self._new_session_id: str | None = None
         self._stopping = False
+        self._told = False  # what no disk takes
 
     def check(self) -> None:
         """Whether it could take a turn. Blocking.
@@ -140,7 +151,7 @@ class DraftWriter:
         self._calls = Calls(self._number)
         self._writing = set()
         self._tell(TurnStarted, turn=self._number, prompt=prompt)
-        turn = await self._recorded(await self._take(start))
+        turn = await self._stored(await self._take(start))
         self._tell(UsageCounted, turn=turn.number, usage=turn.usage)
         self._tell(_ENDINGS.get(turn.state, Failed), turn=turn, **_detail(turn))
         return turn
@@ -161,6 +172,7 @@ class DraftWriter:
     async def stop(self) -> None:
         """Stop the turn that is being taken, if any; what was written of the answer stays."""
         self._stopping = True
+        self._keeper.hurry()
         if self._conversation is not None:
             await self._conversation.interrupt()
 
@@ -168,13 +180,16 @@ class DraftWriter:
         """End the CLI process, if there is one."""
         self._conversation = None
         await self._hang_up.aclose()
+        await self._keeper.settled(0)  # the last that the CLI handed over
+        self._say_unkept()
 
     # Before ----------------------------------------------------------------------------------
 
     async def _settle(self) -> None:
         try:
-            await self._store.settle(self._draft.session_id)
-        except JournalError as error:
+            await self._keeper.settle()
+            self._told = False
+        except OSError as error:
             raise NotSavedYet(self._task.address(self._draft.name), str(error)) from error
 
     def _start(self, prompt: str, id: str) -> _Start:
@@ -206,8 +221,9 @@ class DraftWriter:
             memory=memory.hashes,
             revision=self._tools.known,
         )
-        tasks.record(self._task, draft, [*cut_off.values(), turn])
+        tasks.record(self._task, draft, [*cut_off.values()])
         self.live.begin()
+        tasks.record(self._task, draft, [turn])  # last: refused before, there is no turn
         return _Start(turn, said, system_prompt(self._task, memory), resume)
 
     def _cut_off(self, turn: Turn) -> Turn:
@@ -253,6 +269,7 @@ class DraftWriter:
                 tools=[*self._tools.all(), *self._memory_tools.all()],
                 cwd=self._workspace.root,
                 env=cli_mark(self._workspace_id, self._draft.session_id),
+                all_kept=lambda: self._keeper.all_kept,
             )
             self._conversation = await self._hang_up.enter_async_context(self._agent.converse(settings))
             self._prompt = start.system_prompt
@@ -314,6 +331,9 @@ class DraftWriter:
     def _on_not_saved(self, detail: str) -> None:
         self._tell(NotSaved, turn=self._number, detail=detail)
 
+    def _on_saved(self) -> None:
+        self._tell(Saved, turn=self._number)
+
     def _tell(self, kind: type[Event], **fields: Any) -> None:
         event = kind(task=self._task.id, draft=self._draft.name, **fields)
         self._calls.take(event)
@@ -334,15 +354,58 @@ class DraftWriter:
             end = {"state": TurnState.stopped, "detail": ""}
         return turn.model_copy(update={**end, "partial": self._heard})
 
+    async def _stored(self, turn: Turn) -> Turn:
+        """A turn is finished when all of it is on a disk: in its place, or after a while on another one."""
+        in_place = await self._keeper.settled(self._patience_s)
+        turn = await self._recorded(self._unkept(turn))
+        await self._keeper.settled(self._patience_s if in_place else 0)
+        self._say_unkept()
+        return self._unkept(turn)
+
+    def _unkept(self, turn: Turn) -> Turn:
+        """A turn of which some is in memory alone did not finish."""
+        if self._keeper.all_kept or turn.state not in (TurnState.finished, TurnState.stopped):
+            return turn
+        why = f"{self._keeper.why} No other disk takes it either: what was printed is all that there is."
+        return turn.model_copy(update={"state": TurnState.failed, "detail": why, "partial": self._heard})
+
+    def _say_unkept(self) -> None:
+        """In full, once."""
+        words = self._keeper.unkept_words()
+        if words and not self._told:
+            self._told = True
+            self._tell(NotKept, turn=self._number, text="\n\n".join(words))
+
     async def _recorded(self, turn: Turn) -> Turn:
         if self._new_session_id is not None:
-            await run_sync(self._change_session, self._new_session_id)
+            await self._go_on_under(self._new_session_id)
             self._new_session_id = None
-        for kept in await run_sync(self._calls.keep, self._text):
-            self._tell(CutOffKept, turn=turn.number, revision=kept.number, characters=len(kept.text))
+        await self._keep_cut_off(turn)
         turn = turn.model_copy(update={"ended_at": now(), "revision": self._tools.known})
-        await run_sync(self._workspace.tasks.record, self._task, self._draft.name, [turn])
+        await self._keeper.write("turns", [to_line(turn)])
         return turn
+
+    async def _keep_cut_off(self, turn: Turn) -> None:
+        try:
+            for kept in await run_sync(self._calls.keep, self._text):
+                self._tell(CutOffKept, turn=turn.number, revision=kept.number, characters=len(kept.text))
+        except JournalError:
+            for version in await run_sync(self._cut_off_versions):
+                cut_off = [{"type": "text", "cut_off": version}]
+                await self._keeper.write("text", cut_off, at={"turn": turn.number})
+
+    def _cut_off_versions(self) -> list[str]:
+        try:
+            return self._calls.versions(self._text.revisions())
+        except OSError:  # gone: what was typed is all that there is
+            return self._calls.versions([])
+
+    async def _go_on_under(self, session_id: str) -> None:
+        try:
+            await run_sync(self._change_session, session_id)
+        except JournalError:
+            await self._keeper.write("session", [{"type": "session", "session_id": session_id}])
+            self._draft = self._draft.model_copy(update={"session_id": session_id})
 
 
 _ENDINGS: dict[TurnState, type[Event]] = {TurnState.finished: Finished, TurnState.stopped: Stopped}

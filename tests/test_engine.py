@@ -324,12 +324,12 @@ def test_case_102_what_cannot_be_stored_waits_in_the_spool(
     order, as soon as that can be written again."""
     take_turn(workspace, claude, task.id, "First.")
     full.add("store")
-    (turn,), events = take_turns(workspace, claude, [(task.id, "Second.")])
+    (turn,), events = take_turns(workspace, claude, [(task.id, "Second.")], patience_s=0)
     assert turn.state is TurnState.finished
     assert any(event.kind == "not_saved" and "spool" in event.detail for event in events)
     assert list((workspace.hidden / "spool").iterdir())
     full.clear()
-    assert workspace.spool.replay(workspace.store) > 0
+    assert workspace.spool.replay() > 0
     assert list((workspace.hidden / "spool").iterdir()) == []
     assert take_turn(workspace, claude, task.id, "Third.").state is TurnState.finished
     said = model.requests[-1].said
@@ -343,9 +343,11 @@ def test_what_is_only_in_memory_holds_up_the_draft(
     draft = task.drafts["main"]
 
     async def go() -> None:
-        async with Engine(workspace, claude, Config()) as engine:
+        async with Engine(workspace, claude, Config(patience_s=0)) as engine:
             full.update(("store", "spool"))
-            assert (await engine.send(task, draft, "First.").outcome()).state is TurnState.finished
+            turn = await engine.send(task, draft, "First.").outcome()
+            assert turn.state is TurnState.failed and "No space left on device" in turn.detail
+            assert "No other disk takes it" in turn.detail and "First." in turn.partial
             with pytest.raises(NotSavedYet, match="takes no turn"):
                 await engine.send(task, draft, "Second.").outcome()
 
@@ -359,7 +361,7 @@ def test_what_is_only_in_memory_is_stored_later(
     draft = task.drafts["main"]
 
     async def go() -> None:
-        async with Engine(workspace, claude, Config()) as engine:
+        async with Engine(workspace, claude, Config(patience_s=0)) as engine:
             full.update(("store", "spool"))
             await engine.send(task, draft, "First.").outcome()
             full.clear()

@@ -38,7 +38,8 @@ def test_layers_import_only_downwards() -> None:
         {"journal", "summaries", "session_store", "memory", "task_manager", "drafts", "lease"}
         | {"transcript", "workspace", "live", "spool", "config", "texts", "timeline"}
         | {"memory_versions", "whole_file", "proposals", "document", "records", "roots", "threads"}
-        | {"identity", "orphans", "calls", "bounds", "output", "outbox", "memory_changes", "watching"},
+        | {"identity", "orphans", "calls", "bounds", "output", "outbox", "memory_changes", "watching"}
+        | {"parts", "elsewhere", "keeper", "cut_off"},
         {"agent", "engine", "writer", "pool", "broadcast", "fork", "recovery"}
         | {"doctor", "doctor_safety", "findings"}
         | {"history", "export", "finishing", "reliance", "staleness", "what_if", "renaming", "briefing"},

@@ -35,14 +35,19 @@ from smartwriter.workspace import Workspace
 
 
 def take_turns(
-    workspace: Workspace, claude: ClaudeAgent, jobs: list[tuple[str, str]], parallel: int = 4
+    workspace: Workspace,
+    claude: ClaudeAgent,
+    jobs: list[tuple[str, str]],
+    parallel: int = 4,
+    patience_s: float = 30.0,
 ) -> tuple[list[Turn], list[Event]]:
     """Write drafts, by address, in one engine: how their turns ended, and all that happened."""
     resolved = [(*workspace.tasks.resolve(address), prompt) for address, prompt in jobs]
     events: list[Event] = []
 
     async def run() -> list[Turn]:
-        async with Engine(workspace, claude, Config(parallel=parallel)) as engine, engine.events() as stream:
+        config = Config(parallel=parallel, patience_s=patience_s)
+        async with Engine(workspace, claude, config) as engine, engine.events() as stream:
             sent = [engine.send(task, draft, prompt) for task, draft, prompt in resolved]
             turns = [await prompt.outcome() for prompt in sent]
             while stream.statistics().current_buffer_used:

@@ -10,7 +10,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
@@ -22,12 +22,13 @@ from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, Wait
 from smartwriter.events import TextDelta, TurnStarted, parse
 from smartwriter.live import LiveJournal
 from smartwriter.orphans import HOMES
+from smartwriter.parts import Part
 from smartwriter.recovery import orphans_of, recover
 from smartwriter.tasks import Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
-    from claude_agent_sdk.types import SessionKey, SessionStoreEntry
+    from claude_agent_sdk.types import SessionKey
 
 
 @pytest.fixture
@@ -157,8 +158,8 @@ def test_the_spool_is_replayed_first(workspace: Workspace, task: Task) -> None:
     """What waited in the spool is in its place after a start."""
     draft = task.drafts["main"]
     key: Any = {"project_key": task.project_key, "session_id": draft.session_id}
-    workspace.spool.put(key, answered(2)[:1])  # type: ignore[arg-type]
-    workspace.spool.put(key, answered(2)[1:])  # type: ignore[arg-type]
+    workspace.spool.put(Part("transcript", task.id, "main", answered(2)[:1], key))
+    workspace.spool.put(Part("transcript", task.id, "main", answered(2)[1:], key))
     recover(workspace)
     entries = workspace.transcript(task, draft).read().entries
     assert [item["uuid"] for item in entries] == [entry(n)["uuid"] for n in range(2)]
@@ -229,14 +230,14 @@ def test_a_batch_that_another_process_stores(
 ) -> None:
     """What waits in the spool may be stored by two at once: both go on, and each entry is there once."""
     key: SessionKey = {"project_key": task.project_key, "session_id": task.drafts["main"].session_id}
-    workspace.spool.put(key, cast("list[SessionStoreEntry]", answered(2)))
+    workspace.spool.put(Part("transcript", task.id, "main", answered(2), key))
     function, other = getattr(journal, when), Workspace(workspace.root)
 
     def slower(*arguments: Any) -> Any:
         monkeypatch.setattr(journal, when, function)
-        assert other.spool.replay(other.store) == 1
+        assert other.spool.replay() == 1
         return function(*arguments)
 
     monkeypatch.setattr(journal, when, slower)
-    assert workspace.spool.replay(workspace.store) == 0
+    assert workspace.spool.replay() == 0
     assert len(workspace.transcript(task, task.drafts["main"]).read().entries) == 2

@@ -19,6 +19,7 @@ from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, Wait
 from smartwriter.config import Config, load
 from smartwriter.errors import Invalid
 from smartwriter.events import parse
+from smartwriter.parts import Part
 from smartwriter.tasks import Task, TurnState
 from smartwriter.workspace import Workspace
 
@@ -201,9 +202,9 @@ def test_what_is_not_saved_is_an_exit_code(workspace: Workspace, task: Task, mod
     key: Any = {"project_key": "elsewhere", "session_id": "s"}
     blocked = workspace.hidden / "sessions" / "elsewhere"
     blocked.write_text("in the way")
-    workspace.spool.put(key, [{"type": "x", "uuid": "u"}])
+    workspace.spool.put(Part("transcript", task.id, "main", [{"type": "x", "uuid": "u"}], key))
     done = smartwriter(workspace.root, "write", task.id, "Go on.", model=model)
-    assert done.returncode == 1 and b"wait in the spool" in done.stderr
+    assert done.returncode == 1 and b"wait in " in done.stderr and b"/spool; make room" in done.stderr
     blocked.unlink()
     written(workspace.root, task.id, "Go on.", model=model)
     assert workspace.spool.waiting() == 0

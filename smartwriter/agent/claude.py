@@ -199,6 +199,8 @@ class SessionSettings:
     cwd: Path
     env: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of this session's CLI alone."""
+    all_kept: Callable[[], bool] = lambda: True
+    """Whether all of the transcript is on a disk. If not, the CLI's own copy of it is left."""
 
 
 @dataclass(frozen=True)
@@ -233,6 +235,8 @@ class ClaudeAgent:
             try:
                 yield Conversation(client, settings.session_id, stderr)
             finally:
+                if not settings.all_kept():
+                    client._materialized = None  # which the SDK would remove
                 await client.disconnect()
         finally:
             with suppress(OSError):  # its disk may be gone

@@ -12,11 +12,13 @@ from anyio.to_thread import run_sync
 
 from smartwriter.agent.notes import difference
 from smartwriter.drafts import DraftText, current_number, text_of
-from smartwriter.errors import Invalid, TextConflict
+from smartwriter.errors import Invalid, JournalError, TextConflict
+from smartwriter.keeper import Keeper
 from smartwriter.memory import Memory
 from smartwriter.passages import Edit
 from smartwriter.proposals import DEFAULT_FILE, Proposal, Proposals
 from smartwriter.tasks import Revision
+from smartwriter.threads import to_the_end
 
 PART_CHARACTERS = 20_000
 
@@ -59,7 +61,10 @@ _EDITS: dict[str, Any] = {
 class DraftTools:
     """The tools over one draft's text."""
 
-    def __init__(self, text: DraftText, on_revision: Callable[[Revision], None]) -> None:
+    def __init__(
+        self, text: DraftText, on_revision: Callable[[Revision], None], keeper: Keeper | None = None
+    ) -> None:
+        """:param keeper: keeps what the disk does not take; None: that is an error."""
         self.turn = 0
         """The one that revisions are written in."""
         self.known = 0
@@ -69,6 +74,8 @@ class DraftTools:
         self._text = text
         self._on_revision = on_revision
         self._parts_of, self._parts = 0, set[int]()  # of the text that is being read, those that were
+        self._keeper = keeper
+        self._kept_in = 0  # the turn that something was put aside in
 
     def all(self) -> list[Tool]:
         return [
@@ -142,14 +149,15 @@ class DraftTools:
     async def _write(self, arguments: Mapping[str, Any]) -> str:
         text, turn, known = str(arguments["text"]), self.turn, self.known
         return await self._revised(
-            lambda: self._text.write(text, author="model", turn=turn, base=known), tell=False
+            lambda: self._text.write(text, author="model", turn=turn, base=known), {"text": text}, tell=False
         )
 
     async def _edit(self, arguments: Mapping[str, Any]) -> str:
         edits, turn, known = _edits(arguments["edits"]), self.turn, self.known
         told = max(known, self.told)
+        asked = {"edits": [[edit.old, edit.new] for edit in edits]}
         return await self._revised(
-            lambda: self._text.edit(edits, turn=turn, base=known, told=told), tell=True
+            lambda: self._text.edit(edits, turn=turn, base=known, told=told), asked, tell=True
         )
 
     async def _append(self, arguments: Mapping[str, Any]) -> str:
@@ -161,19 +169,27 @@ class DraftTools:
         turn, known = self.turn, self.known
         if version is None:
             append = partial(self._text.append, text, after, turn=turn)
-            return await self._revised(append, tell=True)
+            return await self._revised(append, {"append": text, "after": after}, tell=True)
         if after:
             raise Invalid("Name a heading or a version, not both; nothing was changed.")
         return await self._revised(
             lambda: self._text.write(
                 self._text.revision(version).text + text, author="model", turn=turn, base=known
             ),
+            {"append": text, "version": version},
             tell=False,
         )
 
-    async def _revised(self, change: Callable[[], Revision], *, tell: bool) -> str:
+    async def _revised(self, change: Callable[[], Revision], asked: Mapping[str, Any], *, tell: bool) -> str:
+        """:param asked: what is to be kept of it where the disk does not take the change."""
+        if self._keeper is not None and self._keeper.waits and not await self._settled(self._keeper):
+            return await self._put_aside(self._keeper, asked)
         try:
-            revision = await run_sync(change)
+            revision = await to_the_end(change)
+        except JournalError:
+            if self._keeper is None:
+                raise
+            return await self._put_aside(self._keeper, asked)
         except TextConflict as conflict:
             self.known = conflict.current
             raise
@@ -183,6 +199,23 @@ class DraftTools:
         self.told = revision.number
         self._on_revision(revision)
         return f"Saved as revision {revision.number}, {len(revision.text)} characters.{theirs}"
+
+    async def _settled(self, keeper: Keeper) -> bool:
+        try:
+            await keeper.settle()
+        except OSError:
+            return False
+        return True
+
+    async def _put_aside(self, keeper: Keeper, asked: Mapping[str, Any]) -> str:
+        """Kept until there is room for it, behind what is kept already."""
+        follows, self._kept_in = self._kept_in == self.turn, self.turn
+        at = {"turn": self.turn, "base": self.known, "follows": follows}
+        await keeper.write("text", [{"type": "text", **asked}], at=at)
+        return (
+            "The author's disk is full or gone. This is kept all the same, and becomes the text as soon as "
+            "the disk takes it: do not write it again."
+        )
 
     def _changed_meanwhile(self, revision: Revision) -> tuple[str, bool]:
         """What the writer changed between what the model was told and its own revision.

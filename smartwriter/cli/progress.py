@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from smartwriter.cli.console import TerminalConsole
+from smartwriter.cli.running import NOT_KEPT, SAVED
 from smartwriter.events import Event
 
 _STYLES = {"waiting": "dim", "writing": "cyan", "finished": "green", "failed": "red", "NOT SAVED": "bold red"}
@@ -67,6 +68,11 @@ class Progress:
                 line.tail = f"draft: revision {event.revision}, {event.characters} characters. "
             case "not_saved":
                 line.state, line.tail = "NOT SAVED", event.detail
+            case "saved":
+                line.state, line.tail = "writing", SAVED
+            case "not_kept":
+                said = f"{line.title}: {NOT_KEPT}\n\n{event.text}\n"
+                self._console.print(said, markup=False, soft_wrap=True)
             case "text_dropped":
                 line.characters -= event.characters
                 line.tail = ""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from smartwriter.engine import Engine, SentPrompt
     from smartwriter.events import Event
 
+SAVED = "All of it is saved in its place now."
+NOT_KEPT = "No disk takes what was written. This is all of it, and it is nowhere else:"
 OFFLINE_URL = "SMARTWRITER_OFFLINE_URL"
 """Environment variable: a stand-in that is already running, to be used by --offline."""
 
@@ -116,10 +118,12 @@ def checked_prompt(prompt: str) -> None:
 
 
 def _say_if_not_saved(workspace: Workspace) -> None:
-    if waiting := workspace.spool.waiting():
+    if waiting := workspace.spool.paths():
+        folders = " and ".join(dict.fromkeys(str(path.parent) for path in waiting))
+        then = "make room on the disk" if workspace.hidden.is_dir() else f"bring {workspace.root} back"
         raise click.ClickException(
-            f"{waiting} parts of a conversation could not be stored in their place and wait in the spool; "
-            "make room on the disk, and the next write stores them."
+            f"{len(waiting)} parts of what was written could not be stored in their place and wait in "
+            f"{folders}; {then}, and the next write stores them."
         )
 
 
@@ -330,6 +334,10 @@ class _Typist:
                 self._note(f"NOT SAVED: {event.detail}", fg="red")
             case "awaited" | "turn_recovered":
                 self._note(event.detail, fg="yellow")
+            case "saved":
+                self._note(SAVED, fg="green")
+            case "not_kept":
+                self._note(f"{NOT_KEPT}\n\n{event.text}\n", fg="red")
             case "finished" | "failed" | "stopped":
                 self._note("")
 
