@@ -15,7 +15,7 @@ from smartwriter.drafts import current_number, known_after, text_of
 from smartwriter.memory import Memory
 from smartwriter.reliance import reliance
 from smartwriter.speakers import only_heard
-from smartwriter.tasks import ANSWERED, Draft, Revision, Task, Turn, TurnState
+from smartwriter.tasks import Draft, Revision, Task, Turn, TurnState
 from smartwriter.transcript import answer_to
 from smartwriter.workspace import Workspace
 
@@ -58,6 +58,8 @@ class Briefing:
         return [note for turn in recent for note in self._of_turn(turn, revisions)]
 
     def _of_turn(self, turn: Turn, revisions: Sequence[Revision]) -> Iterator[str]:
+        if turn.left_out:  # as if it had not been
+            return
         if turn.partial:
             entries = self._transcript.read().entries if self._transcript.has_entries() else []
             stored = answer_to(entries, turn.uuid, whole=False) or ""
@@ -71,7 +73,7 @@ class Briefing:
     def _known(self, revisions: Sequence[Revision]) -> int:
         """The last revision of the text that the model knows of, from the last turn that reached it."""
         for turn in reversed(self._turns):
-            if turn.state in ANSWERED or self._reached_it(turn):
+            if self._transcript.has_told(turn):
                 return known_after(turn, revisions)
         return 0
 
@@ -84,20 +86,18 @@ class Briefing:
 
     def _was_told(self, turn: Turn) -> bool:
         """Whether the model got what stands before the prompt of a turn; that of a command has nothing."""
-        return turn.prompt.strip() != COMPACT and (turn.state in ANSWERED or self._reached_it(turn))
+        return turn.prompt.strip() != COMPACT and self._transcript.has_told(turn)
 
     def _unanswered(self) -> list[Turn]:
-        """The last turns, as far back as their process died in them."""
+        """The last turns, as far back as their process died in them, but for those that are left out."""
         found: list[Turn] = []
         for turn in reversed(self._turns):
+            if turn.left_out:
+                continue
             if turn.state not in (TurnState.running, TurnState.interrupted):
                 break
             found.insert(0, turn)
         return found
 
     def _is_lost(self, turn: Turn) -> bool:
-        return turn.prompt.strip() != COMPACT and not self._reached_it(turn)
-
-    def _reached_it(self, turn: Turn) -> bool:
-        """Whether a turn's prompt is in the transcript."""
-        return self._transcript.has(turn.uuid)
+        return turn.prompt.strip() != COMPACT and not self._transcript.has_told(turn)

@@ -109,13 +109,18 @@ def _plan(
         at = _turn_of(text, revision, turns)
     shared, later = _split(task.address(draft.name), turns, at)
     transcript = workspace.transcript(task, draft)
-    if shared and not transcript.has_entries():
+    if _in_conversation(shared) and not transcript.has_entries():
         raise SessionMissing(task.address(draft.name), transcript.path)
     known = _known_text(workspace, task, draft, shared)
     if revision is not None:
         chosen = _Text(text.revision(revision).text, _source(task, draft.name, revision))
         return _Plan(shared, later, known, chosen)
     return _Plan(shared, later, known, _text_after(workspace, task, draft, shared, latest=not later))
+
+
+def _in_conversation(turns: list[Turn]) -> bool:
+    """Whether any of some turns is part of the session."""
+    return not all(turn.left_out for turn in turns)
 
 
 def _turn_of(text: DraftText, revision: int, turns: list[Turn]) -> int:
@@ -160,8 +165,7 @@ def _known_text(workspace: Workspace, task: Task, draft: Draft, shared: list[Tur
 def _last_told(workspace: Workspace, task: Task, draft: Draft, shared: list[Turn]) -> Turn | None:
     """The last turn whose prompt, with all that was told in it, reached the model."""
     transcript = workspace.transcript(task, draft)
-    reached = (turn for turn in reversed(shared) if turn.state in ANSWERED or transcript.has(turn.uuid))
-    return next(reached, None)
+    return next((turn for turn in reversed(shared) if transcript.has_told(turn)), None)
 
 
 def _text_after(
@@ -202,14 +206,26 @@ def _fork_session(workspace: Workspace, task: Task, draft: Draft, plan: _Plan, n
     except FileNotFoundError:
         entries = []
     last_entry = cut(entries, {turn.uuid for turn in plan.later})
+    if last_entry is None and not _in_conversation(plan.shared):
+        return session_id
     if last_entry is None:
         raise SessionMissing(task.address(draft.name), transcript.path)
+    copy_session(workspace, task, draft, session_id, last_entry, f"{task.title} ({name})")
+    return session_id
+
+
+def copy_session(
+    workspace: Workspace, task: Task, draft: Draft, session_id: str, last_entry: str, title: str = ""
+) -> None:
+    """Copy a draft's session up to an entry, with the subagents that it tells of. Blocking.
+
+    :param title: of the copy; empty: the task's.
+    """
     key: SessionKey = {"project_key": task.project_key, "session_id": draft.session_id}
-    workspace.store.copy_now(key, session_id, last_entry, f"{task.title} ({name})")
+    workspace.store.copy_now(key, session_id, last_entry, title or task.title)
     subpaths = workspace.store.subkeys(key)
     if subpaths:
         _copy_subagents(workspace, key, session_id, subpaths)
-    return session_id
 
 
 def _copy_subagents(workspace: Workspace, key: SessionKey, session_id: str, subpaths: list[str]) -> None:

@@ -17,7 +17,8 @@ from smartwriter.tasks import Turn
 Speaker = Literal["user", "assistant"]
 """The writer or the model, by the names that a transcript has for them."""
 
-_OWN = "<synthetic>"  # the model of which the CLI's own answers say that they are
+CLI_MODEL = "<synthetic>"
+"""The model of which the CLI's own answers say that they are."""
 _SERVICE = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage", "isVirtual")
 _FILLER = re.compile(
     r"\s*(?:No response requested\.|\(no content\)|\[Empty text removed\]|\[Request interrupted[^\[\]]*\]"
@@ -30,7 +31,7 @@ def speaker(entry: Entry) -> Speaker | None:
     kind, message = entry.get("type"), entry.get("message")
     if kind not in ("user", "assistant") or any(entry.get(mark) for mark in _SERVICE):
         return None
-    if kind == "assistant" and isinstance(message, dict) and message.get("model") == _OWN:
+    if kind == "assistant" and isinstance(message, dict) and message.get("model") == CLI_MODEL:
         return None
     text, tools = words(entry)
     if not text.strip() and not tools:

@@ -185,6 +185,11 @@ class Turn(Value):
     detail: str = ""
     partial: str = ""
     """What was heard of an answer that did not come to its end."""
+    stop_reason: str = ""
+    """Why the model ended its answer, where it was not because it was done: ``refusal``, ``max_tokens``,
+    ``pause_turn``, ``model_context_window_exceeded``, ``empty``, or another one of the API's."""
+    left_out: bool = False
+    """Its prompt got no answer, and the conversation goes on as if it had not been sent."""
     memory: Mapping[str, str] = Field(default_factory=dict)
     """The sha256 of each memory file that the turn had, by name."""
     revision: int | None = None

@@ -10,6 +10,7 @@ from pathlib import Path
 import smartwriter.journal as journal
 from smartwriter.damage import Entry
 from smartwriter.speakers import prompt_and_notes, speaker, words
+from smartwriter.tasks import ANSWERED, Turn
 
 _CHAINED = frozenset({"user", "assistant", "attachment", "system", "progress"})
 
@@ -48,6 +49,10 @@ class Transcript:
             return any(entry.get("uuid") == uuid for _, entry in journal.stream(self.path))
         except FileNotFoundError:
             return False
+
+    def has_told(self, turn: Turn) -> bool:
+        """Whether the model has got the prompt of a turn, and knows of it still."""
+        return turn.state in ANSWERED or (not turn.left_out and self.has(turn.uuid))
 
     def read(self) -> journal.Contents:
         """:raises FileNotFoundError:"""
@@ -155,6 +160,24 @@ def cut(entries: Sequence[Entry], later_prompts: Collection[str]) -> str | None:
         if isinstance(uuid, str) and entry.get("type") in _CHAINED and not entry.get("isSidechain"):
             return uuid
     return None
+
+
+def resume_point(entries: Sequence[Entry], turns: Sequence[Turn]) -> tuple[bool, str | None]:
+    """Where the conversation goes on when its last turns are left out.
+
+    :returns: whether any of them is in the transcript, and the last entry before them; None where they
+        are all that there is.
+    """
+    stored = {uuid for entry in entries if isinstance(uuid := entry.get("uuid"), str)}
+    dropped = set()
+    for turn in reversed(turns):
+        if turn.left_out:
+            dropped.add(turn.uuid)
+        elif turn.uuid in stored:
+            break
+    if stored.isdisjoint(dropped):
+        return False, None
+    return True, cut(entries, dropped)
 
 
 def is_compaction(entry: Entry) -> bool:

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from anyio.to_thread import run_sync
@@ -34,6 +35,7 @@ from smartwriter.agent.prompt import system_prompt
 from smartwriter.agent.tools import DraftTools, MemoryTools
 from smartwriter.briefing import Briefing
 from smartwriter.calls import DRAFT_TOOLS, Calls
+from smartwriter.endings import EMPTY, REFUSAL, is_too_large, left_out, sentence
 from smartwriter.errors import JournalError, NotSavedYet, SessionMissing
 from smartwriter.events import (
     ArticleDelta,
@@ -60,6 +62,7 @@ from smartwriter.events import (
     UsageCounted,
 )
 from smartwriter.finishing import check_open
+from smartwriter.fork import copy_session
 from smartwriter.keeper import Keeper
 from smartwriter.live import LiveJournal
 from smartwriter.orphans import cli_mark
@@ -67,6 +70,7 @@ from smartwriter.proposals import Proposal, Proposals
 from smartwriter.records import to_line
 from smartwriter.spool import SpooledStore
 from smartwriter.tasks import ANSWERED, Draft, Revision, Task, Turn, TurnState, now
+from smartwriter.transcript import resume_point
 from smartwriter.workspace import Workspace
 
 
@@ -122,6 +126,8 @@ class DraftWriter:
         self._heard = ""  # of its answer
         self._calls = Calls(0)  # of it
         self._writing: set[str] = set()  # the calls among them that write into the draft
+        self._used_tool = False  # in it
+        self._turns: list[Turn] = []  # before it
         self._new_session_id: str | None = None
         self._stopping = False
         self._told = False  # what no disk takes
@@ -147,11 +153,13 @@ class DraftWriter:
         self._stopping = False
         await self._settle()
         start = await run_sync(self._start, prompt, id or str(uuid.uuid4()))
-        self._number, self._heard = start.turn.number, ""
+        self._number, self._heard, self._used_tool = start.turn.number, "", False
         self._calls = Calls(self._number)
         self._writing = set()
         self._tell(TurnStarted, turn=self._number, prompt=prompt)
         turn = await self._stored(await self._take(start))
+        if turn.left_out:  # the process has its prompt in the conversation
+            await self.hang_up()
         self._tell(UsageCounted, turn=turn.number, usage=turn.usage)
         self._tell(_ENDINGS.get(turn.state, Failed), turn=turn, **_detail(turn))
         return turn
@@ -202,9 +210,10 @@ class DraftWriter:
         check_open(self._task, draft)
         self._workspace.check_folder(self._task)
         turns = tasks.turns(self._task, draft)
-        resume = self._is_stored(turns)
+        resume = self._is_stored(turns) and self._leave_out(turns)
         memory = self._workspace.memory(self._task, self._draft)
         number = turns[-1].number + 1 if turns else 1
+        self._turns = turns
         self._memory_tools.turn, self._memory_tools.memory = number, memory
         cut_off = {turn.number: self._cut_off(turn) for turn in turns if turn.state is TurnState.running}
         turns = [cut_off.get(turn.number, turn) for turn in turns]
@@ -231,6 +240,22 @@ class DraftWriter:
         partial = self.live.partial_text(turn.number)
         self.live.calls(turn.number).keep(self._text)
         return turn.model_copy(update={"state": TurnState.interrupted, "ended_at": now(), "partial": partial})
+
+    def _leave_out(self, turns: list[Turn]) -> bool:
+        """Go on without the last turns if they are to be left out; whether there is a session to resume.
+
+        In another session, a copy up to where they begin: in this one the CLI may take up their end.
+        """
+        since = takewhile(lambda turn: turn.state not in ANSWERED, reversed(turns))
+        if not any(turn.left_out for turn in since):
+            return True
+        entries = self._workspace.transcript(self._task, self._draft).read().entries
+        shortened, last_entry = resume_point(entries, turns)
+        if shortened and last_entry is not None:
+            session_id = str(uuid.uuid4())
+            copy_session(self._workspace, self._task, self._draft, session_id, last_entry)
+            self._change_session(session_id)
+        return not shortened or last_entry is not None
 
     def _is_stored(self, turns: list[Turn]) -> bool:
         """Whether there is a session to resume. :raises SessionMissing: when there was one."""
@@ -301,8 +326,10 @@ class DraftWriter:
                     text=piece.text,
                 )
             case DroppedCall(call) if call in self._writing:
+                self._writing.discard(call)
                 self._tell(CallDropped, turn=self._number, call=call)
             case UsedTool(name, call, whole):
+                self._used_tool = True
                 self._tell(ToolUsed, turn=self._number, name=name, call=call, whole=whole)
             case ToolAnswer(text, failed, call):
                 self._tell(ToolAnswered, turn=self._number, text=text, failed=failed, call=call)
@@ -342,17 +369,39 @@ class DraftWriter:
     # After -----------------------------------------------------------------------------------
 
     def _ended(self, turn: Turn, ended: Ended) -> Turn:
-        turn = turn.model_copy(update={"usage": ended.usage, "model": ended.model})
-        if ended.error or self._stopping:
-            return self._broken(turn, ended.error)
+        told = {"stop_reason": ended.stop_reason, "detail": sentence(ended.stop_reason)}
+        turn = turn.model_copy(update={"usage": ended.usage, "model": ended.model, **told})
+        if ended.error or ended.stop_reason == EMPTY or self._stopping:
+            return self._broken(turn, turn.detail or ended.error)
         return turn.model_copy(update={"state": TurnState.finished})
 
     def _broken(self, turn: Turn, why: str) -> Turn:
         """A turn without its whole answer: what was heard of it is kept."""
-        end = {"state": TurnState.failed, "detail": why}
+        turn = turn.model_copy(update={"state": TurnState.failed, "detail": why, "partial": self._heard})
         if self._stopping:
-            end = {"state": TurnState.stopped, "detail": ""}
-        return turn.model_copy(update={**end, "partial": self._heard})
+            return turn.model_copy(update={"state": TurnState.stopped, "detail": "", "stop_reason": ""})
+        if self._got_answer() and turn.stop_reason != REFUSAL:
+            return turn
+        # After a refused one the next ones would be refused as well.
+        return turn.model_copy(update={"left_out": True, "detail": left_out(why) + self._cause(turn, why)})
+
+    def _got_answer(self) -> bool:
+        """Whether the model has said or done anything in the turn."""
+        return bool(self._heard.strip() or self._writing) or self._used_tool
+
+    def _cause(self, turn: Turn, why: str) -> str:
+        """Of a request that was too large: the turn that made it so."""
+        earlier = [one for one in self._turns if not one.left_out]
+        largest = max([turn, *earlier], key=lambda one: len(one.prompt))
+        if not is_too_large(why):
+            return ""
+        if largest is turn:
+            return f" It has {len(turn.prompt):,} characters; send it in parts."
+        return (
+            f" The largest part of the conversation is the prompt of turn {largest.number}, with "
+            f"{len(largest.prompt):,} characters; to go back before it: smartwriter rewind "
+            f"{self._task.address(self._draft.name)} --to {largest.number - 1}"
+        )
 
     async def _stored(self, turn: Turn) -> Turn:
         """A turn is finished when all of it is on a disk: in its place, or after a while on another one."""

@@ -33,7 +33,7 @@ def test_layers_import_only_downwards() -> None:
         {"errors", "tasks", "events", "names", "damage", "words", "passages", "comparison", "provenance"}
         | {"carrying"}
         | {"front_matter", "tokens", "sections", "index"}
-        | {"conflicts", "lines", "harmless", "speakers"}
+        | {"conflicts", "lines", "harmless", "speakers", "endings"}
         | {"facts", "nearness", "quantities", "stems", "uses"},
         {"journal", "summaries", "session_store", "memory", "task_manager", "drafts", "lease"}
         | {"transcript", "workspace", "live", "spool", "config", "texts", "timeline"}

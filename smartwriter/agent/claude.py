@@ -44,9 +44,11 @@ from smartwriter.agent.environment import blanked
 from smartwriter.agent.spawning import own_session
 from smartwriter.agent.tool_input import Piece, ToolInput, pieces_of
 from smartwriter.agent.tools import Tool
+from smartwriter.endings import EMPTY, unusual
 from smartwriter.errors import SmartWriterError
 from smartwriter.journal import write_document
 from smartwriter.session_store import BoundSessionStore
+from smartwriter.speakers import CLI_MODEL
 from smartwriter.tasks import Usage
 
 _SERVER = "draft"
@@ -181,6 +183,8 @@ class Ended:
     """Why there is no whole answer; empty when there is one."""
     usage: Usage
     model: str
+    stop_reason: str = ""
+    """Of the model, where it was not done; see ``Turn.stop_reason``."""
     alive: bool = True
     """False: the conversation cannot be used any more."""
 
@@ -342,7 +346,7 @@ class Conversation:
             self._messages = self._client.receive_messages()
             while not isinstance(message := await self._next(listener, silence_s), ResultMessage):
                 if message is None:
-                    return Ended("", Usage(), listener.model, alive=False)
+                    return Ended("", Usage(), listener.model, listener.stop_reason, alive=False)
                 listener.take(message)
         except (ClaudeSDKError, RuntimeError, OSError) as error:
             raise _agent_error(error, self._stderr) from error
@@ -351,7 +355,9 @@ class Conversation:
             hear(SessionChanged(message.session_id))
         usage = _usage(message, self._cost_usd)
         self._cost_usd = message.total_cost_usd or self._cost_usd
-        return Ended(_error(message), usage, listener.model)
+        why = _error(message)
+        empty = not (why or listener.spoke or self._interrupted)
+        return Ended(why, usage, listener.model, EMPTY if empty else listener.stop_reason)
 
     async def interrupt(self) -> None:
         """Stop the turn; it still comes to its result, and what was written stays.
@@ -389,6 +395,10 @@ class _Listener:
         self.model = ""
         self.answered = False
         """The last message of the API is whole, and it asks for no tool."""
+        self.stop_reason = ""
+        """Of the last message of the API, if it is unusual."""
+        self.spoke = False
+        """The model has said something, or used a tool."""
         self._hear = hear
         self._characters = 0  # of the message so far, while it is not whole
         self._inputs: dict[int, tuple[str, ToolInput]] = {}  # of the message's calls, by block
@@ -399,8 +409,13 @@ class _Listener:
             case StreamEvent():
                 self._take_event(message.event)
             case AssistantMessage():
+                if message.model == CLI_MODEL:  # the CLI's own words
+                    return
                 self.model = message.model
+                self.stop_reason = unusual(message.stop_reason or self.stop_reason)
                 for block in message.content:
+                    self.spoke |= isinstance(block, ToolUseBlock)
+                    self.spoke |= isinstance(block, TextBlock) and bool(block.text.strip())
                     if isinstance(block, ToolUseBlock):
                         self._take_call(block)
             case UserMessage(content=list(blocks)):
@@ -421,7 +436,7 @@ class _Listener:
         match event:
             case {"type": "message_start"}:
                 self._drop_broken()
-                self.answered = False
+                self.answered, self.stop_reason = False, ""
             case {"type": "content_block_delta", "delta": {"text": str(text)}}:
                 self._characters += len(text)
                 self._hear(Said(text))
@@ -444,7 +459,7 @@ class _Listener:
                 for piece in reader.feed(data):
                     self._hear(Typed(call, piece))
             case {"type": "message_delta", "delta": {"stop_reason": reason}}:
-                self.answered = reason == "end_turn"
+                self.answered, self.stop_reason = reason == "end_turn", unusual(str(reason or ""))
                 self._characters = 0
                 self._calls.clear()
 

@@ -81,6 +81,8 @@ def _state(workspace: Workspace, task: Task, draft: Draft) -> str:
         ended = LiveJournal.has_ended(workspace.live_path(task, draft.name))
         return f"{'idle' if ended else 'writing'}, in {lease.holder()}"
     turns = turns_now(workspace, task, draft.name)
+    if turns and turns[-1].detail:
+        return f"turn {turns[-1].number} {turns[-1].state.value}: {turns[-1].detail}"
     if not turns or turns[-1].state is not TurnState.interrupted:
         return ""
     kept = version_of(turns[-1], workspace.text(task, draft.name).revisions())

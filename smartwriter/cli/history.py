@@ -70,6 +70,7 @@ def _about(task: Task, draft: Draft) -> str:
 
 def _turn_line(turn: Turn) -> _Line:
     state = "" if turn.state.value == "finished" else f"  {turn.state.value}"
+    state += f"  ({turn.stop_reason})" if turn.stop_reason else ""
     return [(f"turn {turn.number}  ", None), (_short(turn.prompt, _PROMPT_CHARACTERS), "cyan"), (state, None)]
 
 

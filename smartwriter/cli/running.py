@@ -21,6 +21,7 @@ from smartwriter.cli.interrupts import Interrupts, Stopped, interrupts
 from smartwriter.cli.outlet import never_touch_turns
 from smartwriter.cli.terminal import bell, secho
 from smartwriter.cli.waiting import send_earlier, tell_waiting
+from smartwriter.endings import UNUSUAL_EXIT
 from smartwriter.errors import Invalid, SmartWriterError
 from smartwriter.tasks import UNFILED, Draft, Task, Turn, TurnState
 from smartwriter.workspace import Workspace
@@ -64,6 +65,8 @@ def write(
     tell_waiting(workspace, [(task, draft)])
     if turn is None or turn.state is TurnState.stopped:
         _end_stopped(signal_)
+    if turn.stop_reason:
+        raise EndedEarly(turn.detail)
     if turn.state is not TurnState.finished:
         raise click.ClickException(turn.detail)
 
@@ -89,11 +92,23 @@ def run_jobs(
         turns, signal_ = anyio.run(_run, workspace, claude, started, config, notifier, json_)
     _say_if_not_saved(workspace)
     tell_waiting(workspace, [(task, draft) for task, draft, _ in started])
-    failed = [turn for turn in turns if not isinstance(turn, Turn) or turn.state is not TurnState.finished]
+    failed = [turn for turn in turns if not isinstance(turn, Turn) or not _is_whole(turn)]
     if failed and signal_ is not None:
         _end_stopped(signal_)
     if failed:
-        raise click.ClickException(f"{len(failed)} of {len(turns)} did not finish.")
+        by_the_model = all(isinstance(turn, Turn) and turn.stop_reason for turn in failed)
+        kind = EndedEarly if by_the_model else click.ClickException
+        raise kind(f"{len(failed)} of {len(turns)} did not finish.")
+
+
+def _is_whole(turn: Turn) -> bool:
+    return turn.state is TurnState.finished and not turn.stop_reason
+
+
+class EndedEarly(click.ClickException):
+    """The model ended an answer for a reason of its own; the message says for which."""
+
+    exit_code = UNUSUAL_EXIT
 
 
 def warn_of_memory(workspace: Workspace, tasks: list[Task]) -> None:

@@ -102,9 +102,12 @@ def _print_end(
     kept = version_of(turn, revisions)
     if kept is not None:
         click.echo(f"\n{kept.text.strip()}")
-        secho(f"(cut off here; kept as {task.address(draft.name)}:{kept.number})", fg="yellow")
+        why = f" {turn.detail}" if turn.detail else ""
+        secho(f"(cut off here; kept as {task.address(draft.name)}:{kept.number}){why}", fg="yellow")
     elif not is_whole(turn):
-        secho(f"({turn.state.value} here)", fg="yellow")
+        secho(f"({turn.state.value}{f': {turn.detail}' if turn.detail else ' here'})", fg="yellow")
+    elif turn.detail:
+        secho(f"({turn.detail})", fg="yellow")
 
 
 def _only_heard(turn: Turn, said: Sequence[Message]) -> str:

@@ -24,7 +24,11 @@ from smartwriter.workspace import Workspace
 @as_json
 @in_workspace
 def write_command(workspace: Workspace, address: str, prompt: str | None, offline: bool, json_: bool) -> None:
-    """Write on with PROMPT (or - for standard input): start a draft, or resume it."""
+    """Write on with PROMPT (or - for standard input): start a draft, or resume it.
+
+    Exit code 3: the model ended its answer for a reason of its own (it refused, paused, said nothing, or
+    reached a limit).
+    """
     task, draft = workspace.tasks.resolve(address)
     show = print_json if json_ else None
     workspace.lease(task, draft.name).check()  # before anything is typed for nothing
@@ -57,7 +61,8 @@ def run_command(
     """Write several drafts at once. --json prints every event, one a line.
 
     In FILE each job has a prompt and a task (its id or title) and maybe one of its drafts, or a
-    title and maybe a collection, for a new one.
+    title and maybe a collection, for a new one. Exit code 3: each that did not finish was ended by the
+    model, as in write.
     """
     wanted = [job_of_argument(workspace, job) for job in jobs]
     if file is not None:
