@@ -18,16 +18,16 @@ from pydantic import ValidationError
 import smartwriter.journal as journal
 from smartwriter.agent.claude import COMPACT, sdk_reads
 from smartwriter.damage import Entry
+from smartwriter.doctor_lost import examine_lost, examine_sessions
 from smartwriter.doctor_safety import examine_safety
 from smartwriter.drafts import current_number, sha256_of, sha256_of_bytes, text_of
 from smartwriter.findings import Finding as Finding
 from smartwriter.lease import left_by
 from smartwriter.memory import normal
 from smartwriter.memory_versions import MemoryVersions
-from smartwriter.names import is_plain_name, original, readable_name
 from smartwriter.proposals import UNDER_WAY, Proposals
 from smartwriter.recovery import config_folder, orphans_of, recover
-from smartwriter.tasks import ANSWERED, MAIN, UNFILED, Draft, Revision, Task, Turn, TurnState, now
+from smartwriter.tasks import ANSWERED, UNFILED, Draft, Revision, Task, Turn, TurnState, now
 from smartwriter.transcript import Message, answer_to, messages, relinked, stretches
 from smartwriter.workspace import Workspace
 
@@ -42,7 +42,7 @@ def examine(workspace: Workspace) -> Iterator[Finding]:
     """All findings, in the order of the checks. Blocking."""
     tasks = workspace.tasks.all()
     yield from _damaged_journals(workspace)
-    yield from _lost_tasks(workspace, tasks)
+    yield from examine_lost(workspace, tasks)
     known: set[Path] = set()
     for task in tasks:
         yield from _task(workspace, task)
@@ -55,7 +55,8 @@ def examine(workspace: Workspace) -> Iterator[Finding]:
                 yield from _draft(workspace, task, draft)
     yield from _memory_versions(workspace)
     yield from _proposals(workspace)
-    yield from _unknown_sessions(workspace, known)
+    of_nobody = examine_sessions(workspace, known)
+    yield from (finding for finding in of_nobody if not _CONFLICT.search(finding.path.name))
     yield from _dead_leases(workspace)
     yield from _leftovers(workspace)
     yield from _conflict_copies(workspace, tasks)
@@ -307,71 +308,6 @@ def _bad_revisions(path: Path, revisions: list[Revision], turns: int) -> Iterato
         if revision.turn > turns + 1:
             yield Finding(
                 "revisions", path, f"revision {revision.number} is of turn {revision.turn}", "there is none"
-            )
-
-
-# What tasks.jsonl no longer knows ---------------------------------------------------------------
-
-
-def _lost_tasks(workspace: Workspace, tasks: list[Task]) -> Iterator[Finding]:
-    known = {task.id for task in tasks}
-    folder = workspace.hidden / "turns"
-    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if path.is_dir() and path.name not in known and is_plain_name(path.name):
-            yield Finding(
-                "lost-task",
-                path,
-                f"has turns of a task {path.name} that tasks.jsonl does not know",
-                "its sessions and texts are still there",
-                "enter it again, under its first prompt as title",
-                partial(_recover_task, workspace, path),
-            )
-
-
-def _recover_task(workspace: Workspace, folder: Path) -> None:
-    turns = {
-        path.stem: [Turn.model_validate(line) for line in journal.read(path).entries]
-        for path in sorted(folder.glob("*.jsonl"))
-        if is_plain_name(path.stem)
-    }
-    drafts = {
-        name: Draft(name=name, session_id=found[-1].session_id) for name, found in turns.items() if found
-    }
-    if not drafts:
-        return
-    current = MAIN if MAIN in drafts else next(iter(drafts))
-    title = readable_name(turns[current][0].prompt)[:60].strip()
-    project = next(
-        (
-            path.parent.name
-            for path in (workspace.hidden / "sessions").glob(f"*/{drafts[current].session_id}.jsonl")
-        ),
-        UNFILED,
-    )
-    collection = next(
-        (c.name for c in workspace.collections() if c.project_key == original(project)), UNFILED
-    )
-    workspace.tasks.restore(
-        Task(
-            id=folder.name,
-            title=title,
-            collection=collection,
-            project_key=original(project),
-            folder=readable_name(f"{title} {folder.name}"),
-            current=current,
-            drafts=drafts,
-        )
-    )
-
-
-def _unknown_sessions(workspace: Workspace, known: set[Path]) -> Iterator[Finding]:
-    for path in sorted((workspace.hidden / "sessions").glob("*/*.jsonl")):
-        if path not in known and not _CONFLICT.search(path.name):
-            yield Finding(
-                "unknown-session",
-                path,
-                "belongs to no draft",
-                "another program's, or what a fork left that was cut off; it takes room, nothing else",
             )
 
 

@@ -50,7 +50,7 @@ async def fork(
     try:
         task = await run_sync(workspace.tasks.find, task.id)
         name = await run_sync(_free_name, workspace, task, name)
-        await run_sync(_clear_leftovers, workspace, task, name)
+        await run_sync(clear_leftovers, workspace, task, name)
         plan = await run_sync(_plan, workspace, task, draft, at, revision, name)
         session_id = await run_sync(_fork_session, workspace, task, draft, plan, name)
         await run_sync(_record_turns, workspace, task, name, plan, session_id)
@@ -285,7 +285,7 @@ def _is_foreign(text: DraftText) -> bool:
     return text.path.exists() and not text.revisions()
 
 
-def _clear_leftovers(workspace: Workspace, task: Task, name: str) -> None:
+def clear_leftovers(workspace: Workspace, task: Task, name: str) -> None:
     """Put away what a fork of this name left that crashed before it was recorded."""
     for kind in ("turns", "revisions"):
         leftover = workspace.hidden / kind / task.id / f"{name}.jsonl"

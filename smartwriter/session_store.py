@@ -124,7 +124,7 @@ class FileSessionStore:
 
     async def delete(self, key: SessionKey) -> None:
         """Move a session, or one of its subpaths, to the trash."""
-        await to_the_end(self._delete, key)
+        await to_the_end(self.delete_now, key)
 
     async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
         return await to_the_end(self.subkeys, key)
@@ -221,7 +221,8 @@ class FileSessionStore:
             return None
         return cast("list[SessionStoreEntry]", list(_unique(iter(contents.entries))))
 
-    def _delete(self, key: SessionKey) -> None:
+    def delete_now(self, key: SessionKey) -> None:
+        """As :meth:`delete`, blocking."""
         roots.check_or_hold(self.root)
         path = self.path(key)
         main = not key.get("subpath")

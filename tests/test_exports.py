@@ -41,7 +41,7 @@ def test_layers_import_only_downwards() -> None:
         | {"identity", "orphans", "calls", "bounds", "output", "outbox", "memory_changes", "watching"}
         | {"parts", "elsewhere", "keeper", "cut_off"},
         {"agent", "engine", "writer", "pool", "broadcast", "fork", "recovery"}
-        | {"doctor", "doctor_safety", "findings"}
+        | {"doctor", "doctor_safety", "doctor_lost", "findings"}
         | {"history", "export", "finishing", "reliance", "staleness", "what_if", "renaming", "briefing"},
         {"cli", "__main__"},
     ]
