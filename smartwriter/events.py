@@ -121,6 +121,17 @@ class DraftRevised(_OfDraft):
     characters: int
 
 
+class Clashed(_OfDraft):
+    """The writer changed the text while the model was rewriting it: theirs stands."""
+
+    kind: Literal["clashed"] = "clashed"
+    turn: int
+    revision: int
+    """The writer's."""
+    aside: int
+    """The model's, kept beside it."""
+
+
 class CutOffKept(_OfDraft):
     """What had been typed of a call that did not come to its end is a version beside the text."""
 
@@ -242,6 +253,7 @@ Event = (
     | ToolUsed
     | ToolAnswered
     | DraftRevised
+    | Clashed
     | CutOffKept
     | MemoryProposed
     | UsageCounted

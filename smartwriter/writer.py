@@ -36,11 +36,12 @@ from smartwriter.agent.tools import DraftTools, MemoryTools
 from smartwriter.briefing import Briefing
 from smartwriter.calls import DRAFT_TOOLS, Calls
 from smartwriter.endings import EMPTY, REFUSAL, is_too_large, left_out, sentence
-from smartwriter.errors import JournalError, NotSavedYet, SessionMissing
+from smartwriter.errors import JournalError, NotSavedYet, SessionMissing, TextConflict
 from smartwriter.events import (
     ArticleDelta,
     CallBegun,
     CallDropped,
+    Clashed,
     CutOffKept,
     DraftRevised,
     Event,
@@ -114,7 +115,7 @@ class DraftWriter:
         self._text = workspace.text(task, draft.name)
         self._patience_s = patience_s
         self._keeper = Keeper(workspace.spool, task.id, draft.name, self._on_not_saved, self._on_saved)
-        self._tools = DraftTools(self._text, self._on_revision, self._keeper)
+        self._tools = DraftTools(self._text, self._on_revision, self._keeper, self._on_conflict)
         proposals = Proposals(workspace.hidden, workspace.task_collection(task))
         self._memory_tools = MemoryTools(proposals, task.id, draft.name, self._on_proposal)
         self._workspace_id = workspace.identify().id
@@ -345,6 +346,10 @@ class DraftWriter:
     def _on_revision(self, revision: Revision) -> None:
         characters = len(revision.text)
         self._tell(DraftRevised, turn=revision.turn, revision=revision.number, characters=characters)
+
+    def _on_conflict(self, conflict: TextConflict) -> None:
+        if conflict.aside is not None:
+            self._tell(Clashed, turn=self._number, revision=conflict.current, aside=conflict.aside)
 
     def _on_proposal(self, proposal: Proposal) -> None:
         self._tell(

@@ -62,7 +62,11 @@ class DraftTools:
     """The tools over one draft's text."""
 
     def __init__(
-        self, text: DraftText, on_revision: Callable[[Revision], None], keeper: Keeper | None = None
+        self,
+        text: DraftText,
+        on_revision: Callable[[Revision], None],
+        keeper: Keeper | None = None,
+        on_conflict: Callable[[TextConflict], None] = lambda _: None,
     ) -> None:
         """:param keeper: keeps what the disk does not take; None: that is an error."""
         self.turn = 0
@@ -76,6 +80,7 @@ class DraftTools:
         self._parts_of, self._parts = 0, set[int]()  # of the text that is being read, those that were
         self._keeper = keeper
         self._kept_in = 0  # the turn that something was put aside in
+        self._on_conflict = on_conflict
 
     def all(self) -> list[Tool]:
         return [
@@ -192,6 +197,7 @@ class DraftTools:
             return await self._put_aside(self._keeper, asked)
         except TextConflict as conflict:
             self.known = conflict.current
+            self._on_conflict(conflict)
             raise
         theirs, whole = await run_sync(self._changed_meanwhile, revision) if tell else ("", True)
         if whole:

@@ -92,8 +92,9 @@ def _state(workspace: Workspace, task: Task, draft: Draft) -> str:
 
 async def _watch(workspace: Workspace, watched: list[tuple[Task, Draft]], after: int, json_: bool) -> None:
     titles = {task.id: task.title for task, _ in watched}
+    drafts = [(task.id, draft.name) for task, draft in watched]
     with contextlib.ExitStack() as stack:
-        progress = None if json_ else stack.enter_context(Progress(titles))
+        progress = None if json_ else stack.enter_context(Progress(titles, drafts=drafts))
 
         async def tell() -> None:
             paths = [workspace.live_path(task, draft.name) for task, draft in watched]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -12,18 +13,21 @@ from rich.table import Table
 from rich.text import Text
 
 from smartwriter.cli.console import TerminalConsole
+from smartwriter.cli.notices import names, notice
 from smartwriter.cli.running import NOT_KEPT, SAVED
 from smartwriter.events import Event
 
 _STYLES = {"waiting": "dim", "writing": "cyan", "finished": "green", "failed": "red", "NOT SAVED": "bold red"}
+_NAME_WIDTH = 28
 
 
 @dataclass
 class _Line:
-    title: str
     state: str = "waiting"
     characters: int = 0
     tail: str = ""
+    notice: str = ""
+    """Of the last event, in the place of the tail."""
     started: float = field(default_factory=time.monotonic)
     seconds: float | None = None
 
@@ -34,9 +38,18 @@ class _Line:
 class Progress:
     """Shows events as they come. Where there is no terminal, only how each draft ended."""
 
-    def __init__(self, titles: dict[str, str], console: Console | None = None) -> None:
-        """:param titles: of the tasks, by id."""
+    def __init__(
+        self,
+        titles: dict[str, str],
+        console: Console | None = None,
+        drafts: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        """
+        :param titles: of the tasks, by id.
+        :param drafts: that may come, by their tasks' ids and their names.
+        """
         self._titles = titles
+        self._drafts = set(drafts)
         self._lines: dict[tuple[str, str], _Line] = {}
         self._console = console or TerminalConsole()
         self._live = Live(
@@ -55,9 +68,11 @@ class Progress:
             self._live.stop()
 
     def show(self, event: Event) -> None:
-        line = self._lines.setdefault(
-            (event.task, event.draft), _Line(self._titles.get(event.task, event.task))
-        )
+        draft = (event.task, event.draft)
+        line = self._lines.setdefault(draft, _Line())
+        line.notice = notice(event)
+        if line.notice and not self._console.is_terminal:
+            self._print(f"{self._names()[draft]}: {line.notice}")
         match event.kind:
             case "turn_started":
                 line.state, line.started, line.seconds = "writing", time.monotonic(), None
@@ -71,40 +86,55 @@ class Progress:
             case "saved":
                 line.state, line.tail = "writing", SAVED
             case "not_kept":
-                said = f"{line.title}: {NOT_KEPT}\n\n{event.text}\n"
-                self._console.print(said, markup=False, soft_wrap=True)
+                self._print(f"{self._names()[draft]}: {NOT_KEPT}\n\n{event.text}\n")
             case "text_dropped":
                 line.characters -= event.characters
                 line.tail = ""
-            case "retrying":
-                line.tail = (
-                    f"{event.why}: asked again in {event.wait_s:.0f} s ({event.attempt} of {event.of}) "
-                )
             case "finished" | "stopped":
-                self._end(line, event.turn.state.value, event.turn.detail)
+                self._end(draft, line, event.turn.state.value, event.turn.detail)
             case "failed":
-                self._end(line, "failed", event.detail)
+                self._end(draft, line, "failed", event.detail)
 
-    def _end(self, line: _Line, state: str, detail: str) -> None:
+    def _names(self) -> dict[tuple[str, str], str]:
+        return names(self._titles, self._drafts | set(self._lines))
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, markup=False, soft_wrap=True)
+
+    def _end(self, draft: tuple[str, str], line: _Line, state: str, detail: str) -> None:
         line.seconds = line.elapsed()
         line.state = state
         line.tail = detail or line.tail
         if not self._console.is_terminal:
-            ended = f"{line.title}: {state}, {line.seconds:.1f} s. {detail}".rstrip()
-            self._console.print(ended, markup=False, soft_wrap=True)
+            self._print(f"{self._names()[draft]}: {state}, {line.seconds:.1f} s. {detail}".rstrip())
 
     def _table(self) -> Table:
         table = Table.grid(padding=(0, 2), expand=True)
-        table.add_column(no_wrap=True, max_width=28)
+        table.add_column(no_wrap=True, max_width=_NAME_WIDTH)
         table.add_column(no_wrap=True, width=9)
         table.add_column(justify="right", no_wrap=True, width=7)
         table.add_column(no_wrap=True, ratio=1, overflow="ellipsis")
-        for line in self._lines.values():
+        called = self._names()
+        for draft, line in self._lines.items():
             tail = Text(" ".join(line.tail.split())[-60:], style="dim")
+            if line.notice:
+                tail = Text(line.notice, style="yellow")
             table.add_row(
-                Text(line.title),
+                _fitted(called[draft], draft[1]),
                 Text(line.state, _STYLES.get(line.state, "")),
                 f"{line.elapsed():.1f} s",
                 tail,
             )
         return table
+
+
+def _fitted(name: str, draft: str) -> Text:
+    """A name that keeps the draft's when it is cut short."""
+    title, at, _ = name.rpartition(" @")
+    if not at or not name.endswith(f" @{draft}"):
+        return Text(name)
+    end = Text(f" @{draft}")
+    end.truncate(_NAME_WIDTH // 2, overflow="ellipsis")
+    start = Text(title)
+    start.truncate(_NAME_WIDTH - end.cell_len, overflow="ellipsis")
+    return start + end

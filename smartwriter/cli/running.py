@@ -18,6 +18,7 @@ import click
 
 from smartwriter.cli.app import print_json_line
 from smartwriter.cli.interrupts import Interrupts, Stopped, interrupts
+from smartwriter.cli.notices import NOTICED, names, notice
 from smartwriter.cli.outlet import never_touch_turns
 from smartwriter.cli.terminal import bell, secho
 from smartwriter.cli.waiting import send_earlier, tell_waiting
@@ -86,9 +87,9 @@ def run_jobs(
     warn_of_memory(workspace, [task for task, _, _ in started])
     with agent(offline, workspace) as claude:
         tell_recovered(workspace, claude)
-        notifier = Notifier(
-            config.notify if notify is None else notify, {task.id: task.title for task, _, _ in started}
-        )
+        titles = {task.id: task.title for task, _, _ in started}
+        called = names(titles, [(task.id, draft.name) for task, draft, _ in started])
+        notifier = Notifier(config.notify if notify is None else notify, called)
         turns, signal_ = anyio.run(_run, workspace, claude, started, config, notifier, json_)
     _say_if_not_saved(workspace)
     tell_waiting(workspace, [(task, draft) for task, draft, _ in started])
@@ -210,7 +211,9 @@ async def _run(
             if json_:
                 show: Callable[[Event], None] = _print_json_event
             else:
-                show = stack.enter_context(Progress({task.id: task.title for task, _, _ in started})).show
+                drafts = [(task.id, draft.name) for task, draft, _ in started]
+                titles = {task.id: task.title for task, _, _ in started}
+                show = stack.enter_context(Progress(titles, drafts=drafts)).show
             await _until_ended(events, _both(_both(show, _tell_of_the_dead), notifier.hear), len(sent))
     return [await _outcome(prompt) for prompt in sent], signals.heard
 
@@ -236,6 +239,13 @@ def _both(one: Callable[[Event], None], other: Callable[[Event], None]) -> Calla
         other(event)
 
     return show
+
+
+def _tell_noticed(event: Event) -> None:
+    """For who prints the turn alone."""
+    _tell_of_the_dead(event)
+    if event.kind in NOTICED:
+        secho(notice(event), err=True, fg="yellow")
 
 
 def _tell_of_the_dead(event: Event) -> None:
@@ -277,10 +287,10 @@ async def _running(engine: Engine) -> AsyncIterator[tuple[Interrupts, AsyncItera
 class Notifier:
     """Tells a person who looks elsewhere that a draft is done, or needs them."""
 
-    def __init__(self, command: str, titles: dict[str, str]) -> None:
+    def __init__(self, command: str, names: dict[tuple[str, str], str]) -> None:
         """:param command: to run, with the message in the place of ``{}``; empty: the bell."""
         self._command = command
-        self._titles = titles
+        self._names = names
 
     def hear(self, event: Event) -> None:
         if event.kind not in ("finished", "failed", "not_saved"):
@@ -288,7 +298,7 @@ class Notifier:
         if not self._command:
             bell()
             return
-        message = f"{self._titles.get(event.task, event.task)}: {event.kind.replace('_', ' ')}"
+        message = f"{self._names.get((event.task, event.draft), event.task)}: {event.kind.replace('_', ' ')}"
         words = [word.replace("{}", message) for word in shlex.split(self._command)]
         try:
             subprocess.Popen(
@@ -321,7 +331,7 @@ async def _write(
         sent, left = await send_earlier(engine, [(task, draft, prompt)])
         if signals.heard is None:
             sent += [engine.send(*job) for job in left]
-        await _until_ended(events, _Typist().show if typed else _tell_of_the_dead, len(sent))
+        await _until_ended(events, _Typist().show if typed else _tell_noticed, len(sent))
     wanted = [one for one in sent if one.prompt == prompt]
     outcome = await _outcome(wanted[-1]) if wanted else None
     if isinstance(outcome, Exception) and signals.heard is None:
@@ -353,6 +363,8 @@ class _Typist:
                 self._note(SAVED, fg="green")
             case "not_kept":
                 self._note(f"{NOT_KEPT}\n\n{event.text}\n", fg="red")
+            case "retrying" | "rate_limited" | "clashed":
+                self._note(notice(event), fg="yellow")
             case "finished" | "failed" | "stopped":
                 self._note("")
 

@@ -151,5 +151,7 @@ def _prompt(argument: str | None) -> str:
                 f"The prompt on standard input is not UTF-8 text (byte {error.start}); nothing was sent."
             ) from None
     if argument is None:
-        argument = click.prompt("Prompt", prompt_suffix="> ")
+        from smartwriter.cli.asking import ask
+
+        argument = ask("Prompt> ")
     return argument
