@@ -5,7 +5,6 @@ Whoever listens hears only what is on disk already, so it can be heard again aft
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from smartwriter.errors import JournalError
-from smartwriter.events import ArticleDelta, Event, TextDelta, ThinkingDelta
+from smartwriter.events import ArticleDelta, Event, TextDelta, ThinkingDelta, TurnStarted
 from smartwriter.live import LiveJournal, LiveReader
 
 MERGE_S = 0.04  # a page need not be repainted more often, nor the disk be asked
@@ -28,6 +27,7 @@ class Broadcast:
         self._live = live
         self._tell = tell
         self._pending: list[Event] = []
+        self._unkept: list[Event] = []  # told, but not on the disk
         self._news = anyio.Event()
         self._hurry = anyio.Event()
         self._lock = anyio.Lock()
@@ -69,9 +69,13 @@ class Broadcast:
             events, self._pending = self._pending, []
             if not events:
                 return
-            # On a full disk they are heard, but not again. What they are about is kept elsewhere.
-            with contextlib.suppress(JournalError):
-                events = await run_sync(self._live.append, events)
+            if any(isinstance(event, TurnStarted) for event in events):
+                self._unkept = []  # of the turn before, which is over
+            try:
+                placed = await run_sync(self._live.append, [*self._unkept, *events])
+                events, self._unkept = placed[len(self._unkept) :], []
+            except JournalError:  # on a full disk they are heard all the same, and kept with the next
+                self._unkept += events
             for event in events:
                 self._tell(event)
 

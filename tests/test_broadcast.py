@@ -164,3 +164,18 @@ async def test_partial_text_and_endings(tmp_path: Path) -> None:
     turn = Turn(number=1, uuid="u", session_id="s", prompt="Go.", state=TurnState.finished)
     await anyio.to_thread.run_sync(live.append, [Finished(task="k7mq", draft="main", turn=turn)])
     assert await anyio.to_thread.run_sync(LiveJournal.has_ended, path)
+
+
+async def test_what_a_full_disk_did_not_take_is_kept_with_the_next(tmp_path: Path) -> None:
+    """Events that the live journal refuses are told at once, and on the disk, in order, once it takes any."""
+    live, told = LiveJournal(tmp_path / "live.jsonl"), list[Event]()
+    broadcast = Broadcast(live, told.append)
+    await anyio.Path(live.path).mkdir()  # in the way
+    broadcast.publish(TextDelta(task="k7mq", draft="main", turn=1, text="The first "))
+    await broadcast.flush()
+    assert len(told) == 1
+    await anyio.Path(live.path).rmdir()
+    broadcast.publish(TextDelta(task="k7mq", draft="main", turn=1, text="and the rest."))
+    await broadcast.flush()
+    assert len(told) == 2
+    assert await anyio.to_thread.run_sync(live.partial_text, 1) == "The first and the rest."

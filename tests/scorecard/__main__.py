@@ -20,6 +20,7 @@ MODULES = (
     "power_cuts",
     "system_calls",
     "disk_faults",
+    "full_turns",
     "damaged_files",
     "many_writers",
     "schedules",
