@@ -10,7 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from smartwriter.engine import Engine as Engine
+    from smartwriter.errors import AlreadyExists as AlreadyExists
+    from smartwriter.errors import CollectionNotFound as CollectionNotFound
+    from smartwriter.errors import DraftBusy as DraftBusy
+    from smartwriter.errors import DraftNotFound as DraftNotFound
+    from smartwriter.errors import FolderGone as FolderGone
+    from smartwriter.errors import Invalid as Invalid
+    from smartwriter.errors import JournalBusy as JournalBusy
+    from smartwriter.errors import JournalError as JournalError
+    from smartwriter.errors import LeadsOutside as LeadsOutside
+    from smartwriter.errors import NotAWorkspace as NotAWorkspace
+    from smartwriter.errors import NotSavedYet as NotSavedYet
+    from smartwriter.errors import ParagraphNotFound as ParagraphNotFound
+    from smartwriter.errors import RevisionNotFound as RevisionNotFound
+    from smartwriter.errors import SessionMissing as SessionMissing
     from smartwriter.errors import SmartWriterError as SmartWriterError
+    from smartwriter.errors import TaskAmbiguous as TaskAmbiguous
+    from smartwriter.errors import TaskNotFound as TaskNotFound
+    from smartwriter.errors import TextConflict as TextConflict
+    from smartwriter.errors import TurnNotFound as TurnNotFound
+    from smartwriter.errors import UnsafeName as UnsafeName
     from smartwriter.memory import Collection as Collection
     from smartwriter.session_store import FileSessionStore as FileSessionStore
     from smartwriter.task_manager import TaskManager as TaskManager
@@ -21,15 +40,34 @@ if TYPE_CHECKING:
     from smartwriter.workspace import Workspace as Workspace
 
 _HOMES = {
+    "AlreadyExists": "errors",
     "Collection": "memory",
+    "CollectionNotFound": "errors",
     "Draft": "tasks",
+    "DraftBusy": "errors",
+    "DraftNotFound": "errors",
     "Engine": "engine",
     "FileSessionStore": "session_store",
+    "FolderGone": "errors",
+    "Invalid": "errors",
+    "JournalBusy": "errors",
+    "JournalError": "errors",
+    "LeadsOutside": "errors",
+    "NotAWorkspace": "errors",
+    "NotSavedYet": "errors",
+    "ParagraphNotFound": "errors",
     "Revision": "tasks",
+    "RevisionNotFound": "errors",
+    "SessionMissing": "errors",
     "SmartWriterError": "errors",
     "Task": "tasks",
+    "TaskAmbiguous": "errors",
     "TaskManager": "task_manager",
+    "TaskNotFound": "errors",
+    "TextConflict": "errors",
     "Turn": "tasks",
+    "TurnNotFound": "errors",
+    "UnsafeName": "errors",
     "Workspace": "workspace",
 }
 

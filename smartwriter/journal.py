@@ -40,6 +40,7 @@ import portalocker
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 import smartwriter.bounds as bounds
+import smartwriter.forks as forks
 import smartwriter.roots as roots
 from smartwriter.damage import Damage, Entry, salvage
 from smartwriter.errors import JournalBusy, JournalError
@@ -77,6 +78,7 @@ def encode(entry: Mapping[str, Any]) -> bytes:
     """
     try:
         line = to_json(entry)
+        _check_form(entry)
     except PydanticSerializationError:  # a lone surrogate, or nested beyond 255
         line = _encode_with_stdlib(entry)
     if b"\xe2\x80" in line or b"\xc2\x85" in line:
@@ -86,6 +88,25 @@ def encode(entry: Mapping[str, Any]) -> bytes:
     if len(line) > 2 * _LONG_DIGITS and _has_long_number(line) and decode(line) is None:
         raise ValueError("An entry holds a number that is too long to be stored.")
     return line + b"\n"
+
+
+def _check_form(entry: object) -> None:
+    """:raises TypeError: for what would come back as something else, though it can be written."""
+    found = [entry]
+    while found:
+        value = found.pop()
+        kind = type(value)
+        if kind is str or kind is int or kind is bool or kind is float or value is None:
+            continue
+        if isinstance(value, Mapping):
+            for name in value:
+                if not isinstance(name, str):
+                    raise TypeError(f"An entry has the key {name!r}, and JSON has only strings for keys.")
+            found += value.values()
+        elif isinstance(value, list | tuple):
+            found += value
+        elif not isinstance(value, str | int | float):
+            raise TypeError(f"An entry holds a {kind.__name__}, for which JSON has no form.")
 
 
 _LONG_DIGITS = 2150  # half of what Python reads: a longer number has a multiple in its first half
@@ -288,7 +309,8 @@ class Journal:
         self._sync = durability == "sync"
         self._unique = unique
         self._lock_timeout_s = lock_timeout_s
-        self._thread_lock = threading.Lock()
+        self.renew_locks()
+        forks.renew_in_children(self)
         self._seen = _Seen()
         self._folder_synced: _File | None = None  # the file whose name is known to be durable
         self._undone: tuple[_File, int, int] | None = None  # the length to go back to, and from
@@ -317,20 +339,25 @@ class Journal:
         :raises JournalError: as :meth:`append`.
         """
         deadline = time.monotonic() + self._lock_timeout_s
-        if not self._thread_lock.acquire(timeout=self._lock_timeout_s):
+        thread_lock = self._thread_lock
+        if not thread_lock.acquire(timeout=self._lock_timeout_s):
             raise JournalBusy(self.path, self._lock_timeout_s)
         try:
             fd, created = self._open_locked(deadline)
-            transaction = Transaction(self, fd, created)
+            held = forks.HeldFile(fd)
+            transaction = Transaction(self, held, created)
             try:
                 yield transaction
             finally:
-                if created and transaction.size == 0 and _is_at(fd, self.path):
+                if created and transaction.size == 0 and held.fd == fd and _is_at(fd, self.path):
                     with contextlib.suppress(OSError):  # nothing came of it: who waits for it makes a new one
                         self.path.unlink()
-                os.close(fd)  # releases the lock
+                held.release()
         finally:
-            self._thread_lock.release()
+            thread_lock.release()
+
+    def renew_locks(self) -> None:
+        self._thread_lock = threading.Lock()
 
     def _open_locked(self, deadline: float) -> tuple[int, bool]:
         while True:
@@ -389,15 +416,19 @@ _PLAIN = re.compile(r"[\w-]+", re.ASCII)  # as every uuid is
 class Transaction:
     """A journal whose lock is held. Made by :meth:`Journal.locked`."""
 
-    def __init__(self, journal: Journal, fd: int, created: bool) -> None:
+    def __init__(self, journal: Journal, held: forks.HeldFile, created: bool) -> None:
         self._journal = journal
-        self._fd = fd
+        self._held = held
         self._created = created
         self._caught_up = False
-        status = os.fstat(fd)
+        status = os.fstat(held.fd)
         self._file = status.st_dev, status.st_ino
         self.size = status.st_size
         """Length of the journal in bytes."""
+
+    @property
+    def _fd(self) -> int:
+        return self._held.fd
 
     def append(self, entries: Iterable[Mapping[str, Any]]) -> None:
         """As :meth:`Journal.append`."""

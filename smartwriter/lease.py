@@ -21,6 +21,7 @@ import portalocker
 import smartwriter.bounds as bounds
 import smartwriter.journal as journal
 from smartwriter.errors import DraftBusy
+from smartwriter.forks import HeldFile
 from smartwriter.tasks import now
 
 _GIVES_WAY_S = 15.0  # for an idle CLI process to end in order
@@ -34,7 +35,7 @@ class Lease:
         self._path = path
         self._address = address
         self._is_idle = is_idle
-        self._fd: int | None = None
+        self._held: HeldFile | None = None
 
     def acquire(self, wait_s: float = 0.1) -> None:
         """:raises DraftBusy: somebody else has it, perhaps this process.
@@ -90,14 +91,14 @@ class Lease:
         with contextlib.suppress(OSError):  # on a full disk the lock holds all the same, without a name
             os.ftruncate(fd, 0)
             os.pwrite(fd, json.dumps(me).encode(), 0)
-        self._fd = fd
+        self._held = HeldFile(fd)
 
     def release(self) -> None:
-        if self._fd is not None:
-            with contextlib.suppress(OSError):  # the disk may be gone
-                os.ftruncate(self._fd, 0)  # who leaves in order leaves no name
-            os.close(self._fd)
-            self._fd = None
+        if self._held is not None:
+            with contextlib.suppress(OSError):  # the disk may be gone; or it is the parent's
+                os.ftruncate(self._held.fd, 0)  # who leaves in order leaves no name
+            self._held.release()
+            self._held = None
 
     def holder(self) -> str:
         """Who holds it, in words."""

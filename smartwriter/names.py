@@ -19,6 +19,11 @@ MAX_NAME_BYTES = 120  # leaves room for suffixes under every file system's 255
 
 MAX_FILE_NAME_BYTES = 250
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
+_SESSION = re.compile(r"(?:[\w.-]|%[0-9A-F]{2})+", re.ASCII)
+# Syncthing's, and whatever anybody puts behind a UUID.
+_COPY = re.compile(
+    r".*\.sync-conflict-\d{8}-\d{6}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}.", re.IGNORECASE | re.ASCII
+)
 _DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 _SHORTENED = re.compile(r"[\w.%-]+~[0-9a-f]{16}", re.ASCII)
@@ -35,6 +40,14 @@ def session_name(name: str) -> str:
     if len(plain) > MAX_NAME_BYTES:
         raise UnsafeName(name, f"it is longer than {MAX_NAME_BYTES} bytes")
     return plain
+
+
+def is_session_name(plain: str) -> bool:
+    """Whether a file name, without suffix, is one that :func:`session_name` gives.
+
+    A sync service's second copy of a session has another, and is no session of its own.
+    """
+    return _SESSION.fullmatch(plain) is not None and _COPY.match(plain) is None
 
 
 def project_name(key: str) -> str:

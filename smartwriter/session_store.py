@@ -16,6 +16,7 @@ that an entry is on the disk when ``append`` returns, and what ``smartwriter.jou
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import OrderedDict
@@ -24,6 +25,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import smartwriter.forks as forks
 import smartwriter.journal as journal
 import smartwriter.roots as roots
 from smartwriter.damage import Damage, Entry
@@ -70,8 +72,12 @@ class FileSessionStore:
         self._durability = durability
         self._lock_timeout_s = lock_timeout_s
         self._journals: OrderedDict[Path, journal.Journal] = OrderedDict()
-        self._journals_lock = threading.Lock()
+        self.renew_locks()
+        forks.renew_in_children(self)
         self._listings: dict[str, Summaries] = {}
+
+    def renew_locks(self) -> None:
+        self._journals_lock = threading.Lock()
 
     def bind(self, project_key: str) -> BoundSessionStore:
         """This store with one project key for everything, whatever key it is handed.
@@ -116,10 +122,12 @@ class FileSessionStore:
         return await to_the_end(self._load, self.path(key))
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
+        """The sessions of a project, with the time of each file; not what a sync service put beside one."""
         found = await to_the_end(self._transcripts, project_key)
         return [{"session_id": item.session_id, "mtime": item.mtime_ms} for item in found]
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
+        """What the SDK lists of each session; see ``claude_agent_sdk.fold_session_summary``."""
         return await to_the_end(self._current_summaries, project_key)
 
     async def delete(self, key: SessionKey) -> None:
@@ -127,6 +135,7 @@ class FileSessionStore:
         await to_the_end(self.delete_now, key)
 
     async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
+        """The subpaths of a session that have entries, sorted."""
         return await to_the_end(self.subkeys, key)
 
     # Beyond it -------------------------------------------------------------------------------
@@ -267,22 +276,63 @@ class BoundSessionStore:
         self.project_key = project_key
 
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
+        """See :meth:`FileSessionStore.append`."""
         await self.store.append(self._bound(key), entries)
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
+        """See :meth:`FileSessionStore.load`."""
         return await self.store.load(self._bound(key))
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
+        """See :meth:`FileSessionStore.list_sessions`: those of its own project."""
         return await self.store.list_sessions(self.project_key)
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
+        """See :meth:`FileSessionStore.list_session_summaries`: those of its own project."""
         return await self.store.list_session_summaries(self.project_key)
 
     async def delete(self, key: SessionKey) -> None:
+        """See :meth:`FileSessionStore.delete`."""
         await self.store.delete(self._bound(key))
 
     async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
+        """See :meth:`FileSessionStore.list_subkeys`."""
         return await self.store.list_subkeys({**key, "project_key": self.project_key})
+
+    async def entries(self, key: SessionKey) -> AsyncGenerator[SessionStoreEntry, None]:
+        """See :meth:`FileSessionStore.entries`."""
+        async with contextlib.aclosing(self.store.entries(self._bound(key))) as entries:
+            async for entry in entries:
+                yield entry
+
+    async def damage(self, key: SessionKey) -> list[Damage]:
+        """See :meth:`FileSessionStore.damage`."""
+        return await self.store.damage(self._bound(key))
+
+    async def projects(self) -> list[str]:
+        """Its own project key, if that has sessions."""
+        own = original(project_name(self.project_key))
+        return [key for key in await self.store.projects() if key == own]
+
+    def append_now(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
+        """See :meth:`FileSessionStore.append_now`."""
+        self.store.append_now(self._bound(key), entries)
+
+    def path(self, key: SessionKey | SessionListSubkeysKey) -> Path:
+        """See :meth:`FileSessionStore.path`."""
+        return self.store.path(self._bound(cast("SessionKey", key)))
+
+    def subkeys(self, key: SessionKey | SessionListSubkeysKey) -> list[str]:
+        """See :meth:`FileSessionStore.subkeys`."""
+        return self.store.subkeys(self._bound(cast("SessionKey", key)))
+
+    def copy_now(self, key: SessionKey, session_id: str, last_entry: str, title: str) -> None:
+        """See :meth:`FileSessionStore.copy_now`."""
+        self.store.copy_now(self._bound(key), session_id, last_entry, title)
+
+    def bind(self, project_key: str) -> BoundSessionStore:
+        """See :meth:`FileSessionStore.bind`."""
+        return self.store.bind(project_key)
 
     def _bound(self, key: SessionKey) -> SessionKey:
         return {**key, "project_key": self.project_key}

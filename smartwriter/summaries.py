@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 import smartwriter.journal as journal
 from smartwriter.damage import Entry
 from smartwriter.errors import JournalError
-from smartwriter.names import original
+from smartwriter.names import is_session_name, original
 
 if TYPE_CHECKING:
     from claude_agent_sdk.types import SessionKey, SessionStoreEntry, SessionSummaryEntry
@@ -52,7 +52,7 @@ def transcripts(folder: Path) -> list[Transcript]:
     with contextlib.ExitStack() as stack, contextlib.suppress(FileNotFoundError, NotADirectoryError):
         for item in _scan(folder, stack):
             name = item.name
-            if name[-6:] != ".jsonl" or name[0] == ".":
+            if name[-6:] != ".jsonl" or name[0] == "." or not is_session_name(name[:-6]):
                 continue
             try:
                 status = item.stat()
