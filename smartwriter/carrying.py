@@ -7,7 +7,9 @@ import re
 from smartwriter.comparison import aligned, compare
 from smartwriter.words import spans, tokens
 
-_LONG = 3  # tokens, white space aside: a passage that chance does not make again
+_LONG = 3  # tokens, white space aside: an untouched stretch that chance does not make again
+
+_BREAK = re.compile(r"\n[ \t\r]*\n")
 
 
 def place_of(passage: str, known: str, now: str) -> int | None:
@@ -27,14 +29,16 @@ def place_of(passage: str, known: str, now: str) -> int | None:
         if first <= start and end <= last:
             place = start + shift
             alone = len(re.findall(f"(?={re.escape(passage)})", now)) == 1
-            if alone and sum(not token.isspace() for token in tokens(passage)) >= _LONG:
+            before, behind = _BREAK.split(known[first:start])[-1], _BREAK.split(known[end:last])[0]
+            beside = sum(not token.isspace() for token in tokens(before + passage + behind))
+            if alone and beside >= _LONG:
                 return place
-            beside = [(known[:start], now[:place]), (known[end:][::-1], now[place + len(passage) :][::-1])]
+            texts = [(known[:start], now[:place]), (known[end:][::-1], now[place + len(passage) :][::-1])]
             sides = [
                 stretches,
                 [(len(known) - b, len(known) - a, _mirrored(s, known, now)) for a, b, s in stretches],
             ]
-            kept = all(_same_end(*texts, side, alone) for texts, side in zip(beside, sides, strict=True))
+            kept = all(_same_end(*text, side, alone) for text, side in zip(texts, sides, strict=True))
             return place if kept else None
     return None
 

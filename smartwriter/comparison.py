@@ -30,7 +30,7 @@ _MAX_POSTINGS = 16  # a word or pair of words in more paragraphs than that tells
 _FEW_WORDS = 4  # a paragraph with fewer is found elsewhere only when it is equal
 _CANDIDATES = 3  # paragraphs whose similarity is worked out, of those that share the most
 _BREAK = "\n\n"  # stands between paragraphs that were one
-_HELD = 0.8  # so much of a paragraph's words in a neighbour's makes it a part of what was split or merged
+_HELD = 0.7  # so much of a paragraph's words in a neighbour's makes it a part of what was split or merged
 _FEW_PLACES = 3  # the same change in as many places is told once
 _CONTEXT = 8  # tokens on both sides of a change in notes
 

@@ -5,8 +5,8 @@ The text was written by a model and is not trusted. On its way it passes through
 - pandoc runs with ``--sandbox``, so that neither an image nor an include makes it read a file or
   fetch anything, for a limited time and with limited memory;
 - it reads the text as plain Markdown, and our :func:`_cleaned` sees every element before anything
-  is written: raw code of any format becomes text, an image its description, a link that is
-  not a plain one its words;
+  is written: raw code of any format becomes text, but for a few tags that prose needs, a picture is
+  packed if it is one of the workspace's, else named, a link that is not a plain one becomes its words;
 - of front matter only title, author, date and language are taken, as words: pandoc would also
   take the paths of stylesheets, covers and bibliographies from there.
 """
@@ -26,11 +26,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import yaml
 
 import smartwriter.output as output
 from smartwriter.errors import Invalid
+from smartwriter.inlines import SPANS, Ours, filler_for, with_fillers, with_line_ends, with_tags
+from smartwriter.pictures import Pictures
 from smartwriter.tasks import now
 from smartwriter.words import front_matter
 
@@ -39,10 +42,7 @@ CONVERSION_TIMEOUT_S = 60.0
 
 _WRITERS = {".html": "html5", ".docx": "docx", ".epub": "epub3", ".txt": "plain"}
 # What GitHub's Markdown adds to prose and no more: a price is not a formula, and ":100:" no emoji.
-_READER = (
-    "gfm-emoji-tex_math_dollars-tex_math_gfm-yaml_metadata_block-autolink_bare_uris"
-    "+east_asian_line_breaks"  # a line end between two Chinese characters is not a space
-)
+_READER = "gfm-emoji-tex_math_dollars-tex_math_gfm-yaml_metadata_block-autolink_bare_uris"
 _MAX_MEMORY = "-M1500m"
 _HEAP_EXHAUSTED = 251  # how a Haskell program ends that reached it
 
@@ -63,6 +63,12 @@ class Document:
     identity: str = ""
     """What stays the same when it is exported again, so that a reader's shelf knows the book; empty:
     its title."""
+    folder: Path | None = None
+    """Where the text lies: pictures are looked for from there; None: none is taken along."""
+    root: Path | None = None
+    """The workspace: no picture outside of it is read."""
+    verse: bool = False
+    """Every line end stays one, as in a poem; else lines of one paragraph are joined."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """What else there is to know, in values that JSON has: only for ``.json``."""
 
@@ -95,7 +101,7 @@ def converted(document: Document, ending: str) -> bytes:
     about, body = _about(document)
     if ending == ".json":
         return _json({"title": about.title, "text": document.text, "extra": dict(document.extra)})
-    tree, about = _tree(body, about)
+    tree, about = _tree(body, about, document, ending)
     return _written(tree, about, ending)
 
 
@@ -226,10 +232,7 @@ def _pandoc(*arguments: str, stdin: bytes) -> bytes:
 
 
 def _pandoc_path() -> str:
-    missing = (
-        'Only .md and .json can be exported without pandoc; get it with: pip install "smartwriter[export]"'
-        " (or, where pandoc itself is installed, pip install pypandoc)"
-    )
+    missing = "Only .md and .json can be exported without pandoc; get it with: scripts/install export"
     try:
         pypandoc = importlib.import_module("pypandoc")  # an optional extra, and slow to load
         return str(pypandoc.get_pandoc_path())
@@ -243,16 +246,19 @@ _DEEP = re.compile(rf"^(?:[ \t]*(?:>|[-*+][ \t]|[0-9]{{1,9}}[.)][ \t])){{{_MAX_L
 _TOO_DEEP = "The text has quotes or lists nested too deep to be converted; it can be exported as .md."
 
 
-def _tree(text: str, about: _About) -> tuple[dict[str, Any], _About]:
+def _tree(text: str, about: _About, document: Document, ending: str) -> tuple[dict[str, Any], _About]:
     """The syntax tree of a text, cleaned, and what is known once its title was found in it."""
     _pandoc_path()  # where it is missing, that is the thing to say
     if _DEEP.search(text):
         raise Invalid(_TOO_DEEP)
-    shields = _shields(text)
+    shields, filler = _shields(text), filler_for(text)
+    pictures = Pictures(document.folder, document.root)
     try:
-        read = _pandoc("-f", _READER, "-t", "json", stdin=text.translate(shields).encode()).decode()
+        given = with_fillers(text, filler).translate(shields).encode()
+        read = _pandoc("-f", _READER, "-t", "json", stdin=given).decode().replace(filler, "")
         tree = json.loads(read.translate({shield: letter for letter, shield in shields.items()}))
-        blocks, about = _without_title(_cleaned(tree["blocks"]), about)
+        blocks = _Cleaner(ending, pictures, _identifiers(tree["blocks"])).cleaned(tree["blocks"])
+        blocks, about = _without_title(with_line_ends(blocks, verse=document.verse), about)
     except RecursionError:
         raise Invalid(_TOO_DEEP) from None
     return {**tree, "blocks": blocks, "meta": _meta(about)}, about
@@ -331,42 +337,81 @@ def _meta_words(text: str) -> Node:
 # Cleaning ------------------------------------------------------------------------------------
 
 
-def _cleaned(value: Node) -> Node:
-    """A part of the tree with nothing left in it that a document could act on."""
+def _identifiers(value: Node) -> set[str]:
+    """The names of places in a tree that links may go to."""
     match value:
-        case [str(id), [*_], [*_]]:  # attributes: nothing but the name that links go to
-            return [id, [], []]
+        case {"t": "Header", "c": [_, [str(id), *_], *_]}:
+            return {id}
         case list():
-            return [clean for item in value for clean in _clean_items(item)]
-        case {"t": "Link", "c": [attributes, words, target]}:
-            return {"t": "Link", "c": [_cleaned(attributes), _cleaned(words), target]}
-        case dict():
-            return {key: _cleaned(item) for key, item in value.items()}
-    return value
+            return set().union(*map(_identifiers, value))
+        case {"c": content}:
+            return _identifiers(content)
+    return set()
 
 
-def _clean_items(item: Node) -> list[Node]:
-    """What an item of a list becomes: itself, mostly."""
-    match item:
-        case {"t": "RawBlock" | "RawInline", "c": [_, str(code)]} if _COMMENT.fullmatch(code):
-            return []
-        case {"t": "RawInline", "c": [_, str(code)]}:
-            return [{"t": "LineBreak"} if _BREAK.fullmatch(code) else {"t": "Str", "c": code}]
-        case {"t": "RawBlock", "c": [_, str(code)]}:
-            return [{"t": "CodeBlock", "c": [["", [], []], code.rstrip("\n")]}]
-        case {"t": "Image", "c": [attributes, description, [str(url), str(title)]]}:
-            # In the sandbox none can be taken along, and a page must not fetch any either.
-            words = description or [{"t": "Str", "c": title or url}]
-            return _clean_items({"t": "Link", "c": [attributes, words, [url, title]]})
-        case {"t": "Link", "c": [_, words, [str(url), _]]} if not _PLAIN_LINK.match(url):
-            return list(_cleaned(words))
-    return [_cleaned(item)]
+@dataclass(frozen=True)
+class _Cleaner:
+    ending: str
+    pictures: Pictures
+    places: set[str]
+
+    def cleaned(self, value: Node) -> Node:
+        """A part of the tree with nothing left in it that a document could act on."""
+        match value:
+            case [str(id), [*_], [*_]]:  # attributes: nothing but the name that links go to
+                return [id, [], []]
+            case list():
+                return [clean for item in with_tags(value, self.ending) for clean in self._items(item)]
+            case {"t": "Link", "c": [attributes, words, target]}:
+                return {"t": "Link", "c": [self.cleaned(attributes), self.cleaned(words), target]}
+            case dict():
+                return {key: self.cleaned(item) for key, item in value.items()}
+        return value
+
+    def _items(self, item: Node) -> list[Node]:
+        """What an item of a list becomes: itself, mostly."""
+        match item:
+            case {"t": "RawBlock" | "RawInline", "c": [_, str(code)]} if _COMMENT.fullmatch(code):
+                return []
+            case {"t": "RawInline", "c": [str(), Ours()]}:
+                return [item]
+            case {"t": "RawInline", "c": [_, str(code)]}:
+                return [{"t": "LineBreak"} if _BREAK.fullmatch(code) else {"t": "Str", "c": code}]
+            case {"t": "RawBlock", "c": [_, str(code)]}:
+                return [{"t": "CodeBlock", "c": [["", [], []], code.rstrip("\n")]}]
+            case {"t": "Span", "c": [[_, [str(name)], []], words]} if name in SPANS:
+                return [{"t": "Span", "c": [["", [name], []], self.cleaned(words)]}]
+            case {"t": "Image", "c": [attributes, description, [str(url), str(title)]]}:
+                return self._picture(attributes, description, url, title)
+            case {"t": "Link", "c": [_, words, [str(url), _]]} if not self._leads_on(url):
+                return list(self.cleaned(words))
+        return [self.cleaned(item)]
+
+    def _picture(self, attributes: Node, description: list[Node], url: str, title: str) -> list[Node]:
+        """A picture of the workspace; of any other what it shows, leading to it: a page must fetch none."""
+        if self.ending != ".txt" and (data := self.pictures.packed(url)) is not None:
+            words = self.cleaned(description)
+            return [{"t": "Image", "c": [["", [], []], words, [data, title]]}]
+        words = description or [{"t": "Str", "c": title or url}]
+        named = self._items({"t": "Link", "c": [attributes, words, [url, title]]})
+        if description and not self._leads_on(url) and _PLAIN_LINK.match(url):
+            named += [{"t": "Space"}, {"t": "Str", "c": f"({url})"}]
+        return named
+
+    def _leads_on(self, url: str) -> bool:
+        """Whether a link is a plain one; in a book, whether it leads to the web or a place in it."""
+        if url.startswith("#"):
+            return self.ending == ".txt" or unquote(url[1:]) in self.places
+        if self.ending == ".epub" and not _WEB_LINK.match(url):
+            return False
+        return _PLAIN_LINK.match(url) is not None
 
 
 _COMMENT = re.compile(r"\s*(<!--.*?-->\s*)+", re.DOTALL)
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 # To the web, to a place in the text, or to a file beside it: not to the machine's own paths and
 # servers, and to no script.
+_WEB_LINK = re.compile(r"(?i:https?://[^\s/]|mailto:[^\s@]+@)")
 _PLAIN_LINK = re.compile(r"(?i:https?://|mailto:)|#|(?![/\\])[^:\\]*\Z")
 
 
@@ -449,6 +494,7 @@ main { max-width: 42rem; margin: 0 auto; padding: 3rem 1.25rem 5rem; overflow-wr
 h1, h2, h3, h4 { line-height: 1.3; margin: 2em 0 .6em; }
 header h1 { margin-top: 0; }
 .about { color: var(--soft); font-size: .9rem; margin: .2em 0; }
+img { max-width: 100%; height: auto; }
 a { color: inherit; text-underline-offset: .2em; }
 blockquote { margin: 1em 0; margin-inline: 0; padding-inline-start: 1em;
   border-inline-start: 3px solid var(--line); }
@@ -472,6 +518,9 @@ summary { cursor: pointer; color: var(--soft); }
 """
 
 
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+
+
 def page(title: str, language: str, body: str) -> str:
     """A whole HTML page, which loads nothing. :param body: HTML; the title is plain text."""
     language = html.escape(language)
@@ -480,7 +529,7 @@ def page(title: str, language: str, body: str) -> str:
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <title>{html.escape(title)}</title>
 <style>
 {CSS}</style>

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from smartwriter.comparison import matches
 from smartwriter.cut_off import turns_now, version_of
 from smartwriter.drafts import current_number, text_of
 from smartwriter.errors import Invalid, ParagraphNotFound, TextConflict, TurnNotFound
 from smartwriter.passages import line_end_of, with_line_ends
+from smartwriter.placing import behind, counterparts, with_notes
 from smartwriter.speakers import whole_answer
 from smartwriter.tasks import Draft, Revision, Source, Task
 from smartwriter.transcript import answer_to
@@ -181,39 +181,52 @@ def _placed(
     if after is not None and not 0 <= after <= len(ours):
         raise ParagraphNotFound(str(here), after, len(ours))
     line_end = line_end_of(here.text)
-    versions = matches(ours, theirs) if after is None else [None] * len(theirs)
-    replaced: dict[int, str] = {}
+    versions = counterparts(ours, theirs) if after is None else [()] * len(theirs)
+    wanted = {index: theirs[index] for index in _with_parts(versions, [number - 1 for number in numbers])}
+    notes = with_notes(ours, theirs, wanted)
+    replaced: dict[int, list[str]] = {}
     put: dict[int, list[str]] = {}
     """By the number of our paragraph that they go behind; 0 for the beginning."""
     said = []
-    for number in numbers:
-        paragraph = with_line_ends(theirs[number - 1], line_end)
-        match = versions[number - 1]
-        if match is not None and ours[match] == paragraph:
-            said.append(f"Paragraph {number} is there already, as paragraph {match + 1}.")
-        elif match is not None:
-            said.append(f"Paragraph {number} took the place of paragraph {match + 1}.")
-            replaced[match] = paragraph
+    for index, text in notes.paragraphs.items():
+        paragraph = with_line_ends(text, line_end)
+        places = versions[index]
+        if len(places) == 1 and ours[places[0]] == paragraph:
+            said.append(f"Paragraph {index + 1} is there already, as paragraph {places[0] + 1}.")
+        elif places:
+            said.append(f"Paragraph {index + 1} took the place of {_named(places)}.")
+            replaced.setdefault(places[0], []).append(paragraph)
+            replaced |= {place: [] for place in places[1:]}
         else:
-            behind = _behind(versions, number - 1) if after is None else after
-            said.append(f"Paragraph {number} went in {_in_words(behind)}.")
-            put.setdefault(len(ours) if behind < 0 else behind, []).append(paragraph)
-    return _laid_out(here.text, replaced, put, line_end), tuple(said)
+            place = behind(versions, index) if after is None else after
+            said.append(f"Paragraph {index + 1} went in {_in_words(place)}.")
+            put.setdefault(len(ours) if place < 0 else place, []).append(paragraph)
+    if notes.added:
+        put.setdefault(len(ours), []).extend(with_line_ends(note, line_end) for note in notes.added)
+    return _laid_out(here.text, replaced, put, line_end), (*said, *notes.said)
 
 
-def _behind(versions: Sequence[int | None], index: int) -> int:
-    """How many of our paragraphs come before one of theirs that has no version among ours."""
-    for before in reversed(versions[:index]):
-        if before is not None:
-            return before + 1
-    return 0 if any(match is not None for match in versions[index:]) else -1
+def _with_parts(versions: Sequence[tuple[int, ...]], picked: Sequence[int]) -> list[int]:
+    """Where a part of what was split is picked, all of its parts: they take the place of one."""
+    places = {place for index in picked for place in versions[index]}
+    parts = {
+        index
+        for index, held in enumerate(versions)
+        if places.intersection(held) and any(held == versions[one] and abs(one - index) < 2 for one in picked)
+    }
+    return sorted({*picked, *parts})
+
+
+def _named(places: Sequence[int]) -> str:
+    named = [str(place + 1) for place in places]
+    return f"paragraph {named[0]}" if len(named) == 1 else f"paragraphs {named[0]} to {named[-1]}"
 
 
 def _in_words(behind: int) -> str:
     return {-1: "at the end", 0: "at the beginning"}.get(behind, f"behind paragraph {behind}")
 
 
-def _laid_out(text: str, replaced: dict[int, str], put: dict[int, list[str]], line_end: str) -> str:
+def _laid_out(text: str, replaced: dict[int, list[str]], put: dict[int, list[str]], line_end: str) -> str:
     """A text with paragraphs replaced and put in; all that stands between its own ones stays."""
     where = spans(text)
     if not (replaced or put):
@@ -226,7 +239,10 @@ def _laid_out(text: str, replaced: dict[int, str], put: dict[int, list[str]], li
         laid[-1].after = line_end
     ends = [*(start for start, _ in where), len(text)][1:]
     for index, ((start, end), next_start) in enumerate(zip(where, ends, strict=True)):
-        laid.append(_Laid(replaced.get(index, text[start:end]), text[end:next_start]))
+        for paragraph in replaced.get(index, [text[start:end]]):
+            laid.append(_Laid(paragraph, line_end * 2))
+        if laid:
+            laid[-1].after = text[end:next_start]
         for new in put.get(index + 1, []):
             laid.append(_Laid(new, laid[-1].after))
             laid[-2].after = line_end * 2

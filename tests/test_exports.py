@@ -31,7 +31,7 @@ def test_layers_import_only_downwards() -> None:
     and never the package root; nothing but ``agent/claude.py`` imports the SDK when it is loaded."""
     layers = [
         {"errors", "tasks", "events", "names", "damage", "words", "passages", "comparison", "provenance"}
-        | {"carrying"}
+        | {"carrying", "placing"}
         | {"front_matter", "tokens", "sections", "index"}
         | {"conflicts", "lines", "harmless", "speakers", "endings"}
         | {"facts", "nearness", "quantities", "stems", "uses"},
@@ -42,6 +42,7 @@ def test_layers_import_only_downwards() -> None:
         | {"parts", "elsewhere", "keeper", "cut_off", "forks"},
         {"agent", "engine", "writer", "pool", "broadcast", "fork", "recovery"}
         | {"doctor", "doctor_safety", "doctor_lost", "findings"}
+        | {"inlines", "pictures"}
         | {"history", "export", "finishing", "reliance", "staleness", "what_if", "renaming", "briefing"},
         {"cli", "__main__"},
     ]

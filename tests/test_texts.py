@@ -138,7 +138,7 @@ def test_a_picked_paragraph_replaces_its_other_version(workspace: Workspace, tas
 @pytest.mark.parametrize(
     ("theirs", "number", "after", "place"),
     [
-        ("# The ferry\n\nBrand new sentence here.\n\nNobody waved.\n", 2, None, 1),
+        ("# The ferry\n\nBrand new sentence here.\n\nFog lay on the river.\n", 2, None, 1),
         ("Brand new sentence here.\n\n# The ferry\n", 1, None, 0),
         ("Nobody waved.\n\nBrand new sentence here.\n", 2, None, 3),
         ("Brand new sentence here.\n", 1, None, 3),
@@ -197,6 +197,74 @@ def test_a_paragraph_out_of_range_is_refused(
     with pytest.raises((ParagraphNotFound, Invalid)):
         picked(workspace, task, "One.\n\nTwo.\n\nThree.\n", *numbers, after=after)
     assert workspace.text(task, "main").read() == MINE
+
+
+REWRITTEN = [
+    (
+        "what was rewritten",
+        "A one.\n\nNew words here.\n\nC three.",
+        "A one.\n\nOld and other.\n\nC three.",
+        (2,),
+        None,
+    ),
+    (
+        "a renamed heading",
+        "# T\n\n## By night\n\nFog lay low.",
+        "# T\n\n## At dawn\n\nFog lay low.",
+        (2,),
+        None,
+    ),
+    (
+        "what was merged",
+        "A one.\n\nFog lay low on it. Nobody waved at us.\n\nC.",
+        "A one.\n\nFog lay low on it.\n\nNobody waved at us.\n\nC.",
+        (2,),
+        None,
+    ),
+    (
+        "what was split",
+        "A one.\n\nFog lay low on it.\n\nNobody waved at us.\n\nC.",
+        "A one.\n\nFog lay low on it. Nobody waved at us.\n\nC.",
+        (2,),
+        None,
+    ),
+    (
+        "before the one that follows",
+        "A one.\n\nUnknown here too.\n\nBrand new.\n\nB two.",
+        "A one.\n\nC was cut.\n\nD as well.\n\nE too.\n\nB two.",
+        (3,),
+        "A one.\n\nC was cut.\n\nD as well.\n\nE too.\n\nBrand new.\n\nB two.",
+    ),
+    (
+        "a footnote",
+        "A one.\n\nNew words.[^n]\n\n[^n]: So it was.",
+        "A one.",
+        (2,),
+        "A one.\n\nNew words.[^n]\n\n[^n]: So it was.",
+    ),
+    (
+        "a footnote of the same name",
+        "A one.\n\nNew words.[^1]\n\n[^1]: So it was.",
+        "A one.[^1]\n\n[^1]: Another.",
+        (2,),
+        "A one.[^1]\n\nNew words.[^2]\n\n[^1]: Another.\n\n[^2]: So it was.",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "numbers", "expected"),
+    [one[1:] for one in REWRITTEN],
+    ids=[one[0] for one in REWRITTEN],
+)
+def test_what_is_picked_never_stands_there_twice(
+    workspace: Workspace, task: Task, theirs: str, ours: str, numbers: tuple[int, ...], expected: str | None
+) -> None:
+    """A paragraph takes the place of what it was written instead of, goes beside the neighbour that is
+    known, and brings its footnotes along."""
+    workspace.text(task, "main").write(ours, author="writer", turn=2)
+    picked(workspace, task, theirs, *numbers)
+    assert workspace.text(task, "main").read().strip() == (expected or theirs)
 
 
 # Provenance -------------------------------------------------------------------------------------

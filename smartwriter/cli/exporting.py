@@ -27,12 +27,17 @@ if TYPE_CHECKING:
     help="The file: .md, .html, .docx, .epub, .txt or .json; by default (or for -) Markdown is printed.",
 )
 @click.option("--history", "whole", is_flag=True, help="All prompts, answers and revisions, as .html or .md.")
+@click.option("--verse", is_flag=True, help="Keep every line end, as a poem needs; else paragraphs flow.")
 @click.option("--force", is_flag=True, help="Write over a file that is there already.")
 @in_workspace
-def export_command(workspace: Workspace, wanted: str, output: Path | None, whole: bool, force: bool) -> None:
+def export_command(
+    workspace: Workspace, wanted: str, output: Path | None, whole: bool, verse: bool, force: bool
+) -> None:
     """Write a text to a file that others can read.
 
-    .docx, .epub, .html and .txt are made by pandoc: pip install "smartwriter[export]".
+    Pictures of the workspace (PNG, JPEG, GIF) are packed into it. Of verse, the lines of a stanza are joined
+    as those of any paragraph are, unless you say --verse, or end each with two spaces.
+    .docx, .epub, .html and .txt are made by pandoc: scripts/install export.
     """
     if output == STDOUT:
         output = None
@@ -41,15 +46,15 @@ def export_command(workspace: Workspace, wanted: str, output: Path | None, whole
     if whole:
         _export_history(workspace, wanted, output)
     else:
-        _export_text(workspace, wanted, output)
+        _export_text(workspace, wanted, output, verse)
     if output is not None:
         click.echo(f"Wrote {output}.")
 
 
-def _export_text(workspace: Workspace, wanted: str, output: Path | None) -> None:
+def _export_text(workspace: Workspace, wanted: str, output: Path | None, verse: bool) -> None:
     from smartwriter.export import export
 
-    document = _document(workspace, wanted)
+    document = dataclasses.replace(_document(workspace, wanted), verse=verse, root=workspace.root)
     if output is None:
         click.echo(document.text, nl=not document.text.endswith("\n"))
     else:
@@ -66,9 +71,10 @@ def _document(workspace: Workspace, wanted: str) -> Document:
     try:
         task, draft, _ = workspace.tasks.resolve_revision(wanted)
     except TaskNotFound:  # it was the path of a file
-        return Document(Path(wanted).stem, text, extra=extra)
+        return Document(Path(wanted).stem, text, folder=Path(wanted).parent, extra=extra)
     extra |= {"task": task.id, "draft": draft.name, "collection": task.collection}
-    return Document(task.title, text, identity=task.address(draft.name), extra=extra)
+    folder = workspace.text(task, draft.name).path.parent
+    return Document(task.title, text, identity=task.address(draft.name), folder=folder, extra=extra)
 
 
 def _export_history(workspace: Workspace, wanted: str, output: Path | None) -> None:

@@ -37,6 +37,8 @@ MODULES = (
     "listeners",
     "quick_commands",
     "comparisons",
+    "books",
+    "merging",
 )
 
 
