@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -56,6 +57,11 @@ class Terminal:
             return False
         self.screen += data.decode(errors="replace")
         return bool(data)
+
+    def echoes(self) -> bool:
+        """Whether what is typed is shown."""
+        modes: int = termios.tcgetattr(self._fd)[3]
+        return bool(modes & termios.ECHO)
 
     def leave(self) -> None:
         if self._fd >= 0:

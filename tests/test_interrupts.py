@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 
 import psutil
+import pyte
 import pytest
 from commands import command, environment, written
 from terminal import Terminal, terminal
@@ -155,3 +156,25 @@ def test_what_is_printed_to_a_full_disk_costs_no_turn(
     assert done.returncode == 1 and b"No space left on device" in done.stderr
     (turn,) = workspace.tasks.turns(task, "main")
     assert turn.state is TurnState.finished
+
+
+def test_a_live_display_keeps_no_stale_rows(workspace: Workspace) -> None:
+    """Whatever is typed while ``run`` shows its rows, ctrl-C among it, each draft has one row in the end,
+    and the terminal echoes keys again."""
+    tasks = [workspace.new_task(f"渡口 number {number}") for number in range(3)]
+    jobs = [f"{task.id}=Go." for task in tasks]
+    with (
+        OfflineModel(_half) as model,
+        terminal(command(workspace.root, "run", *jobs, "--offline"), environment(model)) as window,
+    ):
+        window.wait_for("The first half")
+        window.type("\r\rwhat is typed meanwhile\r")
+        window.type("\x03")
+        window.wait_for("what had been written is kept")
+        echoes = window.echoes()
+        assert window.end() == 130
+    screen = pyte.Screen(100, 30)
+    pyte.Stream(screen).feed(window.screen)
+    rows = [line for line in screen.display if "number" in line]
+    assert len(rows) == 3 and all("stopped" in row for row in rows), screen.display
+    assert echoes

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any
 
 import anyio
@@ -89,9 +89,41 @@ def _say_stopping(number: signal.Signals) -> None:
         secho("\nStopping; once more to kill.", err=True, fg="yellow")
 
 
+@contextlib.contextmanager
+def keys_unseen() -> Iterator[None]:
+    """Echo no keys meanwhile: at the end of a live display's last row they break it, ctrl-C as ^C, too."""
+    if os.name != "posix" or not _set_echo(False):
+        yield
+        return
+    try:
+        yield
+    finally:
+        _set_echo(True)
+
+
+def _set_echo(on: bool) -> bool:
+    """Whether it was done: where there is a terminal, and this process is in its foreground."""
+    import termios
+
+    try:
+        fd = sys.stdin.fileno()
+        if os.tcgetpgrp(fd) != os.getpgrp():  # to the others this would be a signal to halt
+            return False
+        modes = termios.tcgetattr(fd)
+        if bool(modes[3] & termios.ECHO) is on:
+            return False
+        modes[3] ^= termios.ECHO
+        termios.tcsetattr(fd, termios.TCSANOW, modes)
+    except (OSError, ValueError, AttributeError, termios.error):
+        return False
+    return True
+
+
 def kill_at_once(number: int) -> None:
     """End now, and the CLI processes with it."""
     kill_tree(os.getpid(), itself=False)
+    if os.name == "posix":
+        _set_echo(True)
     if sys.stdout.isatty():  # a live display hides it
         os.write(1, b"\x1b[?25h\n")
     os._exit(128 + number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -13,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from smartwriter.cli.console import TerminalConsole
+from smartwriter.cli.interrupts import keys_unseen
 from smartwriter.cli.notices import names, notice
 from smartwriter.cli.running import NOT_KEPT, SAVED
 from smartwriter.events import Event
@@ -52,20 +54,21 @@ class Progress:
         self._drafts = set(drafts)
         self._lines: dict[tuple[str, str], _Line] = {}
         self._console = console or TerminalConsole()
+        self._stack = ExitStack()
         self._live = Live(
             console=self._console, get_renderable=self._table, refresh_per_second=12, transient=False
         )
 
     def __enter__(self) -> Progress:
         if self._console.is_terminal:
-            self._live.start()
+            self._stack.enter_context(keys_unseen())
+            self._stack.enter_context(self._live)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._console.is_terminal:
-            self._live.stop()
+        self._stack.close()
 
     def show(self, event: Event) -> None:
         draft = (event.task, event.draft)
