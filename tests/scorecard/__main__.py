@@ -32,6 +32,7 @@ MODULES = (
     "many_tasks",
     "idle_tasks",
     "host_kills",
+    "orphans",
     "two_writers",
     "broken_connections",
     "listeners",
