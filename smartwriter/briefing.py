@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from smartwriter.agent.claude import COMPACT
-from smartwriter.agent.notes import changes, half_answer, half_article, lost_prompt
+from smartwriter.agent.notes import changes, forgotten, half_answer, half_article, lost_prompt
 from smartwriter.agent.tools import DraftTools
+from smartwriter.compaction import is_command, is_compaction
 from smartwriter.drafts import current_number, known_after, text_of
 from smartwriter.memory import Memory
 from smartwriter.reliance import reliance
 from smartwriter.speakers import only_heard
-from smartwriter.tasks import Draft, Revision, Task, Turn, TurnState
+from smartwriter.tasks import ANSWERED, Draft, Revision, Task, Turn, TurnState
 from smartwriter.transcript import answer_to
 from smartwriter.workspace import Workspace
 
@@ -40,9 +40,12 @@ class Briefing:
         revisions = text.revisions()
         known = self._known(revisions)
         tools.turn, tools.known, tools.told = number, known, known
-        if prompt.strip() == COMPACT:  # alone, or it is no command; the rest is told with the next prompt
-            return COMPACT
-        told, tools.known = changes(revisions, known, restored=hand_edit.restored)
+        if is_command(prompt):  # alone, or it is none; the rest is told with the next prompt
+            return prompt.strip()
+        if text_of(revisions) and not known and self._was_compacted():
+            told = forgotten(revisions, self._last_told(), restored=hand_edit.restored)
+        else:
+            told, tools.known = changes(revisions, known, restored=hand_edit.restored)
         tools.told = current_number(revisions)
         lost = [lost_prompt(turn.prompt) for turn in self._unanswered() if self._is_lost(turn)]
         cut_off = self._cut_off(revisions)
@@ -73,9 +76,17 @@ class Briefing:
     def _known(self, revisions: Sequence[Revision]) -> int:
         """The last revision of the text that the model knows of, from the last turn that reached it."""
         for turn in reversed(self._turns):
-            if self._transcript.has_told(turn):
+            failed_command = is_command(turn.prompt) and turn.state not in ANSWERED
+            if self._transcript.has_told(turn) and not failed_command:
                 return known_after(turn, revisions)
         return 0
+
+    def _was_compacted(self) -> bool:
+        return any(map(is_compaction, self._transcript.entries()))
+
+    def _last_told(self) -> int:
+        """The last turn that the model was told in what had changed."""
+        return next((turn.number for turn in reversed(self._turns) if self._was_told(turn)), 0)
 
     def _relied_on(self, memory: Memory) -> list[str]:
         """Changes to the memory that this text, or another one after this, relies on."""
@@ -86,7 +97,7 @@ class Briefing:
 
     def _was_told(self, turn: Turn) -> bool:
         """Whether the model got what stands before the prompt of a turn; that of a command has nothing."""
-        return turn.prompt.strip() != COMPACT and self._transcript.has_told(turn)
+        return not is_command(turn.prompt) and self._transcript.has_told(turn)
 
     def _unanswered(self) -> list[Turn]:
         """The last turns, as far back as their process died in them, but for those that are left out."""
@@ -100,4 +111,4 @@ class Briefing:
         return found
 
     def _is_lost(self, turn: Turn) -> bool:
-        return turn.prompt.strip() != COMPACT and not self._transcript.has_told(turn)
+        return not is_command(turn.prompt) and not self._transcript.has_told(turn)

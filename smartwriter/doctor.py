@@ -16,7 +16,8 @@ import psutil
 from pydantic import ValidationError
 
 import smartwriter.journal as journal
-from smartwriter.agent.claude import COMPACT, sdk_reads
+from smartwriter.agent.claude import sdk_reads
+from smartwriter.compaction import is_command
 from smartwriter.damage import Entry
 from smartwriter.doctor_lost import examine_lost, examine_sessions
 from smartwriter.doctor_safety import examine_safety
@@ -220,7 +221,8 @@ def _missed(shown: list[Message], entries: list[Entry]) -> list[Message]:
     """The messages that the SDK's own reader does not reach, in the stretch between two compactions that
     they are in: past a compaction it goes by design in none."""
     reached = set[str]().union(*(sdk_reads(stretch) for stretch in stretches(entries)))
-    return [message for message in shown if message.uuid not in reached]
+    said = (message for message in shown if message.role != "compaction")
+    return [message for message in said if message.uuid not in reached]
 
 
 def _unanswered(
@@ -231,7 +233,7 @@ def _unanswered(
     prompts = {entry.get("uuid") for entry in entries}
     for turn in answered:
         later = {other.uuid for other in answered if other.number > turn.number}
-        if turn.uuid not in prompts or turn.prompt == COMPACT:
+        if turn.uuid not in prompts or is_command(turn.prompt):
             continue
         if answer_to(entries, turn.uuid, later) is None and not answer_to(
             entries, turn.uuid, later, whole=False

@@ -26,11 +26,12 @@ from pathlib import Path
 
 import smartwriter.bounds as bounds
 import smartwriter.journal as journal
+from smartwriter.compaction import is_command
 from smartwriter.damage import Entry
 from smartwriter.errors import Invalid, RevisionNotFound, TextConflict
 from smartwriter.passages import Edit, appended, edited, in_the_manner_of
 from smartwriter.records import from_line, to_line
-from smartwriter.tasks import Author, Revision, Source, Turn
+from smartwriter.tasks import ANSWERED, Author, Revision, Source, Turn
 from smartwriter.whole_file import EMPTIED_S, GIVE_UP_S, SETTLED_S
 
 MAX_TEXT_BYTES = 1 << 20
@@ -332,8 +333,11 @@ def known_after(turn: Turn, revisions: Iterable[Revision]) -> int:
     """The last revision that the model knew of when a turn had ended; 0 for none.
 
     It knows those that it wrote itself, also where the turn's process died before it said so; but not
-    one that it wrote over a hand edit that nobody lived to tell it of.
+    one that it wrote over a hand edit that nobody lived to tell it of. A summary of the conversation has
+    no text.
     """
+    if is_command(turn.prompt) and turn.state in ANSWERED:
+        return 0
     known, before = turn.revision or 0, 0
     for revision in revisions:
         if revision.aside:

@@ -152,6 +152,19 @@ class MemoryProposed(_OfDraft):
     file: str
 
 
+class Compacted(_OfDraft):
+    """The conversation was compacted: from here on the model is sent a summary of it."""
+
+    kind: Literal["compacted"] = "compacted"
+    turn: int
+    by_itself: bool
+    """It had become too long; False: it was asked for."""
+    before: int | None
+    """How many tokens the model was sent until then; None: not known."""
+    after: int | None
+    """How many are left of it."""
+
+
 class UsageCounted(_OfDraft):
     kind: Literal["usage"] = "usage"
     turn: int
@@ -256,6 +269,7 @@ Event = (
     | Clashed
     | CutOffKept
     | MemoryProposed
+    | Compacted
     | UsageCounted
     | Retrying
     | RateLimited

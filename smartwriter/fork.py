@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from anyio.to_thread import run_sync
@@ -81,6 +81,8 @@ class _Text:
 
     text: str
     source: Source | None
+    forgotten: bool = False
+    """The model knew it, but has only a summary of that any more."""
 
 
 @dataclass(frozen=True)
@@ -146,9 +148,14 @@ def _owner(task: Task, draft: Draft, turn: int) -> Draft:
 
 
 def _known_text(workspace: Workspace, task: Task, draft: Draft, shared: list[Turn]) -> _Text | None:
-    last = _last_told(workspace, task, draft, shared)
-    if last is None:
-        return None
+    reached = _reached(workspace, task, draft, shared)
+    for number, turn in enumerate(reached):
+        if known := _known_at(workspace, task, draft, turn):
+            return replace(known, forgotten=number > 0)
+    return None
+
+
+def _known_at(workspace: Workspace, task: Task, draft: Draft, last: Turn) -> _Text | None:
     owner = _owner(task, draft, last.number)
     revisions = workspace.text(task, owner.name).revisions()
     if owner is not draft:
@@ -162,10 +169,10 @@ def _known_text(workspace: Workspace, task: Task, draft: Draft, shared: list[Tur
     return _Text(text, _source(task, owner.name, known))
 
 
-def _last_told(workspace: Workspace, task: Task, draft: Draft, shared: list[Turn]) -> Turn | None:
-    """The last turn whose prompt, with all that was told in it, reached the model."""
+def _reached(workspace: Workspace, task: Task, draft: Draft, shared: list[Turn]) -> Iterator[Turn]:
+    """The turns whose prompts, with all that was told in them, reached the model; the last one first."""
     transcript = workspace.transcript(task, draft)
-    return next((turn for turn in reversed(shared) if transcript.has_told(turn)), None)
+    return (turn for turn in reversed(shared) if transcript.has_told(turn))
 
 
 def _text_after(
@@ -251,7 +258,8 @@ def _agent_id(subpath: str) -> str:
 def _record_turns(workspace: Workspace, task: Task, name: str, plan: _Plan, session_id: str) -> None:
     if not plan.shared:
         return
-    of_fork = {"session_id": session_id, "inherited": True, "revision": 1 if plan.known else 0}
+    known = plan.known is not None and not plan.known.forgotten
+    of_fork = {"session_id": session_id, "inherited": True, "revision": int(known)}
     inherited = [turn.model_copy(update=of_fork) for turn in plan.shared]
     workspace.tasks.record(task, name, inherited)
 

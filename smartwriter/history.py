@@ -30,6 +30,7 @@ from smartwriter.workspace import Workspace
 
 ENDINGS = (".html", ".md")
 _NOTHING = "Nothing was written yet."
+_COMPACTION = "compaction"
 _SHORT = 1200  # characters; a longer text is folded
 
 
@@ -136,13 +137,18 @@ def _turn_steps(turns: list[Turn], said: list[Message]) -> list[Step]:
 
 def _turn_step(turn: Turn, answer: list[Message]) -> Step:
     gap = "[… something that was said here is missing from the file …]\n\n"
-    texts = [(gap if message.gap else "") + message.text.strip() for message in answer]
+    texts = [
+        (gap if message.gap else "") + message.text.strip()
+        for message in answer
+        if message.role != _COMPACTION
+    ]
     body = "\n\n".join(text for text in texts if text)
     tools = Counter(tool.rpartition("__")[2] for message in answer for tool in message.tools)
     facts = [
         turn.detail,
         _used(turn.usage) + (f" · {turn.model}" if turn.model else ""),
         "Tools: " + ", ".join(f"{name} × {count}" for name, count in tools.items()) if tools else "",
+        *(message.text for message in answer if message.role == _COMPACTION),
         "Memory: " + ", ".join(turn.memory) if turn.memory else "",
     ]
     where = ", in the draft that this one was forked from" if turn.inherited else ""

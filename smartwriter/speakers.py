@@ -20,6 +20,7 @@ Speaker = Literal["user", "assistant"]
 CLI_MODEL = "<synthetic>"
 """The model of which the CLI's own answers say that they are."""
 _SERVICE = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage", "isVirtual")
+_COMMAND = re.compile(r"\s*<(?:command-name|local-command-stdout|local-command-stderr)>")  # what the CLI did
 _FILLER = re.compile(
     r"\s*(?:No response requested\.|\(no content\)|\[Empty text removed\]|\[Request interrupted[^\[\]]*\]"
     r"|\[This turn ended before it finished\.\])\s*"
@@ -34,7 +35,7 @@ def speaker(entry: Entry) -> Speaker | None:
     if kind == "assistant" and isinstance(message, dict) and message.get("model") == CLI_MODEL:
         return None
     text, tools = words(entry)
-    if not text.strip() and not tools:
+    if (not text.strip() and not tools) or (kind == "user" and _COMMAND.match(text)):
         return None
     return "user" if kind == "user" else "assistant"
 

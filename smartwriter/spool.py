@@ -15,7 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from anyio.to_thread import run_sync
+
 import smartwriter.journal as journal
+from smartwriter.compaction import without_places
+from smartwriter.damage import Entry
 from smartwriter.elsewhere import Elsewhere
 from smartwriter.errors import JournalError, SmartWriterError
 from smartwriter.orphans import history_mark
@@ -118,8 +122,11 @@ class SpooledStore(BoundSessionStore):
             await self._keeper.write("transcript", entries, key=self._bound(key))
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
-        """As the store's, with a mark before it: whose this history is, once it lies in the CLI's folder."""
+        """As the store's, for the CLI: with a mark before it, whose this history is, once it lies in the
+        CLI's folder, and without the folders that it was had in.
+        """
         entries = await super().load(key)
         if not entries or key.get("subpath"):
             return entries
-        return [cast("SessionStoreEntry", history_mark(self._workspace_id)), *entries]
+        neutral = await run_sync(without_places, cast("list[Entry]", entries))
+        return cast("list[SessionStoreEntry]", [history_mark(self._workspace_id), *neutral])

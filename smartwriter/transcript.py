@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import smartwriter.journal as journal
+from smartwriter.compaction import is_compaction, of_entry
 from smartwriter.damage import Entry
 from smartwriter.speakers import prompt_and_notes, speaker, words
 from smartwriter.tasks import ANSWERED, Turn
@@ -20,7 +21,7 @@ class Message:
     """One thing that was said."""
 
     role: str
-    """``user`` or ``assistant``."""
+    """``user`` or ``assistant``; ``compaction``: nobody said it, the model goes on from a summary here."""
     uuid: str
     text: str
     tools: tuple[str, ...]
@@ -54,6 +55,13 @@ class Transcript:
         """Whether the model has got the prompt of a turn, and knows of it still."""
         return turn.state in ANSWERED or (not turn.left_out and self.has(turn.uuid))
 
+    def entries(self) -> Iterator[Entry]:
+        """One after the other; none where there is no file."""
+        try:
+            yield from (entry for _, entry in journal.stream(self.path))
+        except FileNotFoundError:
+            return
+
     def read(self) -> journal.Contents:
         """:raises FileNotFoundError:"""
         return journal.read(self.path)
@@ -75,10 +83,15 @@ def messages(entries: Iterable[Entry], prompts: Mapping[str, str] | None = None)
         gap = gap or entry["uuid"] in broken
         if (prompt := (prompts or {}).get(entry["uuid"])) is not None:
             prompt, notes = prompt_and_notes(words(entry)[0], prompt)
-            found.append(Message("user", entry["uuid"], prompt, (), gap, notes))
+            command = _is_command(entry) and bool(found) and found[-1].role == "compaction"
+            # The CLI notes a command after what it did.
+            place = len(found) - 1 if command else len(found)
+            found.insert(place, Message("user", entry["uuid"], prompt, (), gap, notes))
         elif role := speaker(entry):
             text, tools = words(entry)
             found.append(Message(role, entry["uuid"], text, tools, gap))
+        elif is_compaction(entry):
+            found.append(Message("compaction", entry["uuid"], str(of_entry(entry)), (), gap))
         else:
             continue
         gap = False
@@ -178,11 +191,6 @@ def resume_point(entries: Sequence[Entry], turns: Sequence[Turn]) -> tuple[bool,
     if stored.isdisjoint(dropped):
         return False, None
     return True, cut(entries, dropped)
-
-
-def is_compaction(entry: Entry) -> bool:
-    """Whether the conversation goes on from a summary of all that is before this entry."""
-    return entry.get("type") == "system" and entry.get("subtype") == "compact_boundary"
 
 
 def _start_of_turn(entries: Sequence[Entry], prompt: int) -> int:

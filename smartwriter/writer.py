@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from itertools import takewhile
@@ -31,10 +32,13 @@ from smartwriter.agent.claude import (
     Unsaid,
     UsedTool,
 )
+from smartwriter.agent.claude import Compacted as Happened
+from smartwriter.agent.notes import FORGOTTEN, again
 from smartwriter.agent.prompt import system_prompt
-from smartwriter.agent.tools import DraftTools, MemoryTools
+from smartwriter.agent.tools import DraftTools, MemoryTools, Tool
 from smartwriter.briefing import Briefing
 from smartwriter.calls import DRAFT_TOOLS, Calls
+from smartwriter.drafts import text_of
 from smartwriter.endings import EMPTY, REFUSAL, is_too_large, left_out, sentence
 from smartwriter.errors import JournalError, NotSavedYet, SessionMissing, TextConflict
 from smartwriter.events import (
@@ -42,6 +46,7 @@ from smartwriter.events import (
     CallBegun,
     CallDropped,
     Clashed,
+    Compacted,
     CutOffKept,
     DraftRevised,
     Event,
@@ -84,6 +89,8 @@ class _Start:
     """The prompt as it is sent, with notes on what happened since the last turn."""
     system_prompt: str
     resume: bool
+    has_text: bool
+    """The draft."""
 
 
 class DraftWriter:
@@ -129,6 +136,9 @@ class DraftWriter:
         self._writing: set[str] = set()  # the calls among them that write into the draft
         self._used_tool = False  # in it
         self._turns: list[Turn] = []  # before it
+        self._said = ""  # to the model, with the notes before it
+        self._under_way = False  # the model has begun to answer
+        self._has_text = False  # the draft
         self._new_session_id: str | None = None
         self._stopping = False
         self._told = False  # what no disk takes
@@ -157,6 +167,7 @@ class DraftWriter:
         self._number, self._heard, self._used_tool = start.turn.number, "", False
         self._calls = Calls(self._number)
         self._writing = set()
+        self._said, self._under_way, self._has_text = start.said, False, start.has_text
         self._tell(TurnStarted, turn=self._number, prompt=prompt)
         turn = await self._stored(await self._take(start))
         if turn.left_out:  # the process has its prompt in the conversation
@@ -234,7 +245,8 @@ class DraftWriter:
         tasks.record(self._task, draft, [*cut_off.values()])
         self.live.begin()
         tasks.record(self._task, draft, [turn])  # last: refused before, there is no turn
-        return _Start(turn, said, system_prompt(self._task, memory), resume)
+        has_text = bool(text_of(self._text.revisions()))
+        return _Start(turn, said, system_prompt(self._task, memory), resume, has_text)
 
     def _cut_off(self, turn: Turn) -> Turn:
         """A turn that says it runs although we hold the lease: its process died."""
@@ -292,8 +304,8 @@ class DraftWriter:
                 resume=start.resume,
                 system_prompt=start.system_prompt,
                 prompt_file=self.live.path.with_suffix(".prompt.md"),
-                tools=[*self._tools.all(), *self._memory_tools.all()],
-                cwd=self._workspace.root,
+                tools=[self._noticed(tool) for tool in (*self._tools.all(), *self._memory_tools.all())],
+                after_compaction=self._after_compaction,
                 env=cli_mark(self._workspace_id, self._draft.session_id),
                 all_kept=lambda: self._keeper.all_kept,
             )
@@ -304,6 +316,7 @@ class DraftWriter:
     # During ----------------------------------------------------------------------------------
 
     def _hear(self, happening: Happening) -> None:
+        self._under_way = self._under_way or isinstance(happening, Said | Thought | BeganCall | UsedTool)
         match happening:
             case Said(text):
                 self._heard += text
@@ -340,10 +353,28 @@ class DraftWriter:
                 self._tell(RateLimited, turn=self._number, until=until)
             case NotStored(detail):
                 self._on_not_saved(detail)
+            case Happened(compaction):
+                self._tell(Compacted, turn=self._number, **dataclasses.asdict(compaction))
             case SessionChanged(session_id):
                 self._new_session_id = session_id
 
+    def _noticed(self, tool: Tool) -> Tool:
+        async def run(arguments: Mapping[str, Any]) -> str:
+            self._under_way = True  # at once: what is heard of it may come later
+            return await tool.run(arguments)
+
+        return dataclasses.replace(tool, run=run)
+
+    def _after_compaction(self) -> str:
+        """What the model needs again; it is called before the next tool can be."""
+        self._tools.forget()
+        told = [again(self._said)] if self._under_way else []  # else it stands behind the summary
+        if self._has_text:
+            told.append(FORGOTTEN)
+        return "\n\n".join(told)
+
     def _on_revision(self, revision: Revision) -> None:
+        self._has_text = True
         characters = len(revision.text)
         self._tell(DraftRevised, turn=revision.turn, revision=revision.number, characters=characters)
 

@@ -12,25 +12,20 @@ import anyio
 from test_main_job import take_turns
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, ToolUse
+from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, ToolUse, asks_for_summary
+from smartwriter.compaction import is_compaction
 from smartwriter.fork import fork, rewind
 from smartwriter.tasks import MAIN, Turn, TurnState
-from smartwriter.transcript import is_compaction
 from smartwriter.workspace import Workspace
 
-EARLY = {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "100000", "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE": "4"}
-"""The CLI compacts by itself, after 4,000 tokens."""
 LONG = "word " * 1200
 """About 1,500 tokens, as the stand-in counts."""
 
 
-def early(claude: ClaudeAgent) -> ClaudeAgent:
-    """An agent whose CLI soon compacts by itself."""
-    return replace(claude, env={**claude.env, **EARLY})
-
-
-def asks_for_summary(request: Request) -> bool:
-    return "Do NOT call any tools" in request.prompt
+def early(claude: ClaudeAgent, thousands: int = 4) -> ClaudeAgent:
+    """An agent whose CLI compacts by itself after so many tokens."""
+    window = {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "100000", "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE": str(thousands)}
+    return replace(claude, env={**claude.env, **window})
 
 
 def says(request: Request) -> Reply:
@@ -38,7 +33,7 @@ def says(request: Request) -> Reply:
     if asks_for_summary(request):
         return [Text("<summary>What was said before.</summary>")]
     calls = len(request.tool_results)
-    if request.prompt.startswith("Tools") and calls < 2:
+    if "Tools" in request.prompt and calls < 2:
         return [
             Text(f"Call {calls}."),
             ToolUse("edit_draft", {"edits": [{"old_text": "dawn", "new_text": LONG + "dawn"}]}),
@@ -66,7 +61,7 @@ def messages_sent(request: Request) -> str:
 
 
 @dataclass
-class Compacted:
+class Origin:
     """A draft that took some turns, and what the model was sent in each."""
 
     workspace: Workspace

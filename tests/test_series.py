@@ -333,7 +333,8 @@ def test_a_change_is_told_exactly_once(
     assert "memory.md now says: Slack hour: fifty minutes." in model.requests[-1].prompt
     model.script = says
     take_turn(workspace, claude, rivers.id, "Again.")
-    assert model.requests[-1].prompt == "Again."
+    again = model.requests[-1].prompt
+    assert again.endswith("\n\nAgain.") and "memory.md" not in again
 
 
 # What if ----------------------------------------------------------------------------------------

@@ -40,10 +40,12 @@ from claude_agent_sdk import (
     get_session_messages_from_store,
 )
 
+from smartwriter.agent.compacting import hooks
 from smartwriter.agent.environment import blanked
 from smartwriter.agent.spawning import own_session
 from smartwriter.agent.tool_input import Piece, ToolInput, pieces_of
 from smartwriter.agent.tools import Tool
+from smartwriter.compaction import Compaction, is_command, of_metadata
 from smartwriter.endings import EMPTY, unusual
 from smartwriter.errors import SmartWriterError
 from smartwriter.journal import write_document
@@ -60,8 +62,7 @@ LOGIN_HINT = (
 )
 
 
-COMPACT = "/compact"
-"""The one prompt that is a command to the CLI: to go on from a summary of the conversation."""
+_ANYWHERE = Path("/")
 _MOST_RESULT_CHARACTERS = 500_000  # of a tool's answer; the CLI allows no more
 RESULT_GRACE_S = 20.0  # for the result, once the answer has ended
 _SILENCES = 4  # parts of the time that the CLI may be silent
@@ -153,6 +154,13 @@ class NotStored:
 
 
 @dataclass(frozen=True)
+class Compacted:
+    """The model goes on from a summary of the conversation."""
+
+    compaction: Compaction
+
+
+@dataclass(frozen=True)
 class SessionChanged:
     """The conversation goes on under another session id."""
 
@@ -171,6 +179,7 @@ Happening = (
     | Retry
     | Limited
     | NotStored
+    | Compacted
     | SessionChanged
 )
 
@@ -200,7 +209,8 @@ class SessionSettings:
     prompt_file: Path
     """Where the CLI finds the prompt; there only while the conversation lasts."""
     tools: Sequence[Tool]
-    cwd: Path
+    after_compaction: Callable[[], str]
+    """Called before the model is asked anything after a compaction; returns what it is to be told."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of this session's CLI alone."""
     all_kept: Callable[[], bool] = lambda: True
@@ -310,7 +320,9 @@ class ClaudeAgent:
             mcp_servers={_SERVER: create_sdk_mcp_server(_SERVER, tools=[_sdk(t) for t in settings.tools])},
             allowed_tools=[f"mcp__{_SERVER}__{tool.name}" for tool in settings.tools],
             include_partial_messages=True,
-            cwd=settings.cwd,
+            hooks=hooks(settings.after_compaction),
+            # The model is told where it is; the writer's folders are none of its business.
+            cwd=_ANYWHERE,
             env={**blanked(also=self.pass_on), **self.env, **settings.env},
             model=self.model,
             cli_path=self.cli_path,
@@ -356,6 +368,9 @@ class Conversation:
         usage = _usage(message, self._cost_usd)
         self._cost_usd = message.total_cost_usd or self._cost_usd
         why = _error(message)
+        if is_command(prompt):
+            why = why or ("" if listener.compacted else listener.not_compacted)
+            return Ended(why, usage, listener.model)
         empty = not (why or listener.spoke or self._interrupted)
         return Ended(why, usage, listener.model, EMPTY if empty else listener.stop_reason)
 
@@ -395,6 +410,9 @@ class _Listener:
         self.model = ""
         self.answered = False
         """The last message of the API is whole, and it asks for no tool."""
+        self.compacted = False
+        self.not_compacted = "There is nothing to compact yet."
+        """Why a compaction did not come about."""
         self.stop_reason = ""
         """Of the last message of the API, if it is unusual."""
         self.spoke = False
@@ -425,6 +443,11 @@ class _Listener:
                         self._hear(ToolAnswer(said, bool(block.is_error), block.tool_use_id))
             case MirrorErrorMessage():
                 self._hear(NotStored(message.error))
+            case SystemMessage(subtype="compact_boundary"):
+                self.compacted = True
+                self._hear(Compacted(of_metadata(message.data.get("compact_metadata"))))
+            case SystemMessage(subtype="status", data={"compact_error": str(why)}):
+                self.not_compacted = why
             case SystemMessage(subtype="api_retry"):
                 self._drop_broken()
                 self._hear(_retry(message.data))
@@ -518,7 +541,7 @@ def _verbatim(prompt: str, uuid: str) -> dict[str, Any]:
         "uuid": uuid,
     }
     # Else "@/any/path" in a pasted text makes the CLI read that file and send it.
-    return message if prompt == COMPACT else message | {"client_composed": True}
+    return message if is_command(prompt) else message | {"client_composed": True}
 
 
 def _sdk(tool: Tool) -> SdkMcpTool[Any]:

@@ -13,6 +13,13 @@ _MOST_CHARACTERS = 4000
 _MOST_OF_ARTICLE = 24_000  # characters of an article that was cut off, to be sent again
 _END_OF_ARTICLE = 1200  # of a longer one
 LOST_PROMPT = "[The connection broke before you got this prompt of the author:]"
+FORGOTTEN = (
+    "[The conversation was compacted: you have not the draft's text any more. Read it before you replace it.]"
+)
+_AGAIN = (
+    "The conversation was compacted in the middle of this turn, which goes on. This is the author's prompt, "
+    "with what you were told before it:"
+)
 _SPACING = "Nothing but blank lines, line ends or the like."
 _RESTORED = "[The draft's file was gone; it was restored with the text of its last revision.]"
 
@@ -40,6 +47,28 @@ def half_article(version: Revision) -> str:
         f"{head} It has {len(text):,} characters: read it with read_draft, version {number}, before you go "
         f"on. It ends so:\n\n…{end}]"
     )
+
+
+def forgotten(revisions: Sequence[Revision], last_told: int, *, restored: bool) -> list[str]:
+    """Where a summary of the conversation is all that the model has any more: that the text changed.
+
+    :param last_told: the last turn that it was told in what had changed.
+    """
+    told = [_RESTORED] if restored else []
+    # A fork's first revision is what its origin's model had been told.
+    told_of = (one for one in revisions if one.turn <= last_told or (one.author, one.number) == ("fork", 1))
+    known = max((revision.number for revision in told_of), default=0)
+    if any(revision.number > known and not revision.aside for revision in revisions):
+        told.append(f"[{_causes(revisions, known)}]")
+    return told
+
+
+def again(prompt: str) -> str:
+    """What the model is to be told when the conversation was compacted in the middle of a turn.
+
+    :param prompt: as it was sent.
+    """
+    return f"[{_AGAIN}]\n\n{prompt}"
 
 
 def changes(revisions: Sequence[Revision], known: int, *, restored: bool) -> tuple[list[str], int]:

@@ -184,6 +184,11 @@ def _text(content: Any) -> str:
     return "\n".join(block["text"] for block in _blocks(content) if block["type"] == "text")
 
 
+def asks_for_summary(request: Request) -> bool:
+    """Whether the CLI asks for a summary, to go on from it in place of the conversation."""
+    return request.prompt.startswith("CRITICAL: Respond with TEXT ONLY")
+
+
 Script: TypeAlias = Callable[[Request], Reply]
 Event: TypeAlias = dict[str, Any]
 
@@ -488,6 +493,8 @@ def _tokens(value: Any) -> int:
 
 def stand_in(request: Request) -> Reply:
     """Who it is and what it was asked, a draft that repeats it, and what became of the draft."""
+    if asks_for_summary(request):
+        return [Text(f"<summary>{BANNER}</summary>")]
     words = " ".join(request.prompt.split())[:400]
     chinese = _CJK.search(words) is not None
     if request.tool_results:

@@ -82,6 +82,10 @@ class DraftTools:
         self._kept_in = 0  # the turn that something was put aside in
         self._on_conflict = on_conflict
 
+    def forget(self) -> None:
+        """The model has only a summary any more of what it was told, and nothing of the text."""
+        self.known = 0
+
     def all(self) -> list[Tool]:
         return [
             Tool(

@@ -17,6 +17,7 @@ from smartwriter.cli.console import TerminalConsole
 from smartwriter.cli.interrupts import keys_unseen
 from smartwriter.cli.notices import names, notice
 from smartwriter.cli.running import NOT_KEPT, SAVED
+from smartwriter.compaction import Compaction
 from smartwriter.events import Event
 
 _STYLES = {"waiting": "dim", "writing": "cyan", "finished": "green", "failed": "red", "NOT SAVED": "bold red"}
@@ -84,6 +85,8 @@ class Progress:
                 line.tail = (line.tail + event.text)[-200:]
             case "draft_revised":
                 line.tail = f"draft: revision {event.revision}, {event.characters} characters. "
+            case "compacted":
+                line.tail = f"{Compaction(event.by_itself, event.before, event.after)} "
             case "not_saved":
                 line.state, line.tail = "NOT SAVED", event.detail
             case "saved":

@@ -22,6 +22,7 @@ from smartwriter.cli.notices import NOTICED, names, notice
 from smartwriter.cli.outlet import never_touch_turns
 from smartwriter.cli.terminal import bell, secho
 from smartwriter.cli.waiting import send_earlier, tell_waiting
+from smartwriter.compaction import Compaction
 from smartwriter.endings import UNUSUAL_EXIT
 from smartwriter.errors import Invalid, SmartWriterError
 from smartwriter.tasks import UNFILED, Draft, Task, Turn, TurnState
@@ -353,6 +354,8 @@ class _Typist:
                 self._at_line_start = event.text.endswith("\n")
             case "draft_revised":
                 self._note(f"  · revision {event.revision}, {event.characters} characters")
+            case "compacted":
+                self._note(f"  · {Compaction(event.by_itself, event.before, event.after)}")
             case "memory_proposed":
                 self._note(f"  · proposed for {event.file}: {event.text}")
             case "not_saved":

@@ -87,6 +87,9 @@ def _print(message: Message, turn: Turn | None) -> None:
         for line in _told(message.notes):
             secho(f"  · told with it: {line}", dim=True)
         return
+    if message.role == "compaction":
+        secho(f"\n── {message.text} ──", fg="magenta")
+        return
     if message.text.strip():
         click.echo(f"\n{message.text.strip()}")
     for tool in message.tools:
