@@ -37,6 +37,15 @@ def check_record(path: Path) -> None:
         at = end + 1 if end >= 0 else 0
 
 
+def is_own_record(path: Path) -> bool:
+    """Whether no link stands in a file's place in ``.smartwriter``, or on the way to it."""
+    try:
+        check_record(path)
+    except LeadsOutside:
+        return False
+    return True
+
+
 def checked(path: Path, *, of_records: bool = False) -> Path:
     """Where a file of a workspace really is. One that is in no workspace may be anywhere.
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 from pydantic import ValidationError
 
+import smartwriter.bounds as bounds
 import smartwriter.journal as journal
 from smartwriter.agent.claude import sdk_reads
 from smartwriter.compaction import is_command
@@ -318,7 +319,7 @@ def _bad_revisions(path: Path, revisions: list[Revision], turns: int) -> Iterato
 
 def _dead_leases(workspace: Workspace) -> Iterator[Finding]:
     for path in sorted((workspace.hidden / "locks").rglob("*")):
-        if path.is_file() and (holder := left_by(path)):
+        if bounds.is_own_record(path) and path.is_file() and (holder := left_by(path)):
             yield Finding(
                 "lease",
                 path,

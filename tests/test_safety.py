@@ -172,6 +172,18 @@ def test_links_in_the_records(workspace: Workspace, task: Task, tmp_path: Path) 
     assert "link" not in kinds(workspace)
 
 
+def test_a_repair_changes_nothing_outside(workspace: Workspace, tmp_path: Path) -> None:
+    """A repair of the doctor's never reaches through a link: what lies there is not the workspace's."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "notes.md").write_text("Precious.")
+    (workspace.hidden / "locks").symlink_to(outside)
+    for finding in examine(workspace):
+        if finding.repair is not None:
+            finding.repair()
+    assert (outside / "notes.md").read_text() == "Precious."
+
+
 def test_a_draft_that_is_no_file_of_the_workspace(workspace: Workspace, task: Task, tmp_path: Path) -> None:
     """A draft, an article or a collection that leads out of the workspace or into its records, and one that
     is a pipe, is refused in a sentence, at once, as a memory file is."""
