@@ -24,6 +24,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import regex
+
 import smartwriter.bounds as bounds
 import smartwriter.document as document
 import smartwriter.index as index
@@ -313,10 +315,14 @@ def _says_something(line: str) -> bool:
 
 
 _NO_PROSE = re.compile(r" {0,3}(?:#|```|~~~|<|\||!\[|[-*_=]{3,}\s*$|\[[^\]]+\]:)|.*\n {0,3}(?:=+|-+)\s*$")
-_SENTENCE = re.compile(r".*?(?:[.!?…]+[\"'”’)\]*_]*(?=\s|$)|[。！？…]+[」』”’）》]*)", re.DOTALL)
+_SENTENCE = re.compile(
+    r".*?(?:[.!?…؟۔]+[\"'”’)\]*_]*(?=\s|$)|[।॥።։][\"'”’)\]*_]*|[。！？…]+[」』”’）》]*)", re.DOTALL
+)
 _ABBREVIATION = re.compile(r"(?:\b(?:Mr|Mrs|Ms|Dr|St|No|vs|etc|e\.g|i\.e|a\.m|p\.m)|\b[A-Z])\.$")
 _SPOKEN = re.compile(r"[\"'”’」』]$")  # “Go!” she said: the sentence ends later
 _GOES_ON = re.compile(r"\s*[^\W\dA-Z_]")
+_UNFINISHED = regex.compile(r"(?<=[.…])\s+[\d\p{Ll}]")  # Jan. 5, approx. five
+_FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]|<!--.*?-->", re.DOTALL)
 _LINK = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])?")
 _MARKUP = re.compile(r"\*+|__+|`+|^\s*>\s?|^\s*(?:[-*+]|\d+[.)])\s+", re.MULTILINE)
 
@@ -326,12 +332,13 @@ def _first_sentence(text: str) -> str:
     for paragraph in paragraphs(text):
         if _NO_PROSE.match(paragraph):
             continue
-        plain = " ".join(_MARKUP.sub("", _LINK.sub(r"\1", paragraph)).split())
+        plain = _MARKUP.sub("", _LINK.sub(r"\1", _FOOTNOTE.sub("", paragraph)))
+        plain = " ".join(plain.split())
         end = 0
         while found := _SENTENCE.match(plain, end):
             end = found.end()
             spoken = _SPOKEN.search(plain[:end]) and _GOES_ON.match(plain, end)
-            if not (spoken or _ABBREVIATION.search(plain[:end])):
+            if not (spoken or _UNFINISHED.match(plain, end) or _ABBREVIATION.search(plain[:end])):
                 return plain[:end]
         if plain:
             return plain
@@ -340,15 +347,28 @@ def _first_sentence(text: str) -> str:
 
 def _mentioned(text: str, title: str, entries: Iterable[IndexEntry]) -> tuple[str, ...]:
     """The titles of other entries that stand in a text."""
-    said = _key(text)
     titles = [one.title for one in entries if one.title and _key(one.title) != _key(title)]
-    return tuple(dict.fromkeys(title for title in titles if _stands(_key(title), said)))
+    return tuple(dict.fromkeys(one for one in titles if _stands(_as_written(one), _as_written(text))))
 
 
 def _stands(title: str, said: str) -> bool:
+    """Whether a title stands in a text as one, and not as the same words of the language.
+
+    A single word, or two characters, must be marked as a title is; more must be written as it is, or marked.
+    """
     start = r"(?<!\w)" if title[:1].isascii() else ""  # Chinese has no edges of words
     end = r"(?!\w)" if title[-1:].isascii() else ""
-    return re.search(start + re.escape(title) + end, said) is not None
+    if re.search(rf"[*_“‘「『《〈\[\"]{re.escape(title)}[*_”’」』》〉\]\",.，。]", said, re.IGNORECASE):
+        return True
+    one_word = " " not in title if title.isascii() else len(title) <= _SHORT_TITLE
+    return not one_word and re.search(start + re.escape(title) + end, said) is not None
+
+
+_SHORT_TITLE = 2  # characters
+
+
+def _as_written(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def _key(text: str) -> str:

@@ -11,8 +11,9 @@ from test_cli import converse, data, printed, refused, run
 
 from smartwriter.agent.offline import OfflineModel
 from smartwriter.lease import Lease
+from smartwriter.memory_versions import MemoryVersions
 from smartwriter.proposals import Proposals
-from smartwriter.tasks import MAIN, Task, TurnState
+from smartwriter.tasks import MAIN, Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 
 
@@ -221,6 +222,29 @@ def test_blame_names_turn_author_and_memory(workspace: Workspace, task: Task) ->
     assert refused(workspace, "blame", "Empty") == f"{empty.id}@main has no text yet."
 
 
+def test_blame_names_a_memory_as_its_log_does(workspace: Workspace) -> None:
+    """What a turn knew is named by the number that ``memory log`` lists it with."""
+    collection = workspace.new_collection("rivers")
+    task = workspace.new_task("Low water", "rivers")
+    memory = workspace.collection("rivers").memory()
+    versions = MemoryVersions(workspace.hidden)
+    versions.keep(memory)
+    (collection.path / "memory.md").write_text("- A fact.\n")
+    newer = workspace.collection("rivers").memory()
+    versions.keep(newer)
+    turn = Turn(number=1, uuid="u", session_id="s", prompt="p", state=TurnState.finished, memory=newer.hashes)
+    workspace.tasks.record(task, MAIN, [turn])
+    workspace.text(task, MAIN).write("Fog.\n", author="model", turn=1)
+    assert "with version 2 of the memory" in printed(workspace, "blame", task.id)
+    assert data(workspace, "blame", task.id)[0]["memory_version"] == 2
+
+
+def test_an_empty_text_takes_no_time(workspace: Workspace) -> None:
+    """Where there is nothing to read, reading takes no minute."""
+    task = workspace.new_task("Nothing yet")
+    assert "0 min to read" in printed(workspace, "count", task.id)
+
+
 def test_pick_asks_for_each_that_differs(workspace: Workspace, task: Task) -> None:
     """Without numbers each differing paragraph is shown, and those taken are placed; none is no change."""
     workspace.text(task, "trial").path.write_text("Fog.\n\nA heron stood.\n\nSilence.\n")
@@ -260,6 +284,13 @@ def test_blind_records_what_was_chosen(workspace: Workspace, task: Task, answer:
     wanted = (main, trial) if (answer == "1") == first else (trial, main)
     assert (choice.chosen, choice.other, choice.why) == (*wanted, "quieter")
     assert f"You chose {choice.chosen}, over {choice.other}." in result.stdout
+
+
+def test_a_choice_once_made_is_kept(workspace: Workspace, task: Task) -> None:
+    """Who leaves at the question for the reason has chosen all the same."""
+    run(workspace, "blind", task.id, f"{task.id}@trial", stdin=b"1\n")
+    (choice,) = workspace.tasks.find(task.id).choices
+    assert choice.why == ""
 
 
 def test_what_made_a_text_better_can_be_proposed_for_the_memory(workspace: Workspace) -> None:

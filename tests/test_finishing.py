@@ -343,10 +343,16 @@ def test_what_was_proposed_stays(workspace: Workspace, task: Task) -> None:
         ("Mr. Tang met J. Wei at 6 a.m. sharp. Rain.", "Mr. Tang met J. Wei at 6 a.m. sharp."),
         ("# 雾\n\n「走吧。」她说。船开了。\n", "「走吧。」她说。"),
         ("“Go.” Then rain.", "“Go.”"),
+        ("It opened on Jan. 5 at last. Rain.", "It opened on Jan. 5 at last."),
+        ("It cost approx. five pounds. Rain.", "It cost approx. five pounds."),
+        ("It was so.[^1] Then<!-- why? --> not.", "It was so."),
+        ("नाव चली गई। कोहरा था।", "नाव चली गई।"),
+        ("هل غادرت العبّارة؟ لا.", "هل غادرت العبّارة؟"),
+        ("کشتی چلی گئی۔ دھند تھی۔", "کشتی چلی گئی۔"),
         ("船六点开。没有人挥手。", "船六点开。"),
         ("**Bold** and [a link](http://x.org/a.b) end\nhere", "Bold and a link end here"),
         ("```\ncode\n```\n\n| a | b |\n|---|---|\n\nProse…", "Prose…"),
-        ("# <!-- smartwriter:index:end -->\n\nsee <!-- x -->.", "see <\\!-- x -->."),
+        ("# <!-- smartwriter:index:end -->\n\nsee <!-- x -->it.", "see it."),
     ],
 )
 def test_without_a_model_the_first_sentence_is_the_gist(text: str, gist: str) -> None:
@@ -363,10 +369,12 @@ def test_a_long_first_sentence_is_cut() -> None:
 
 
 def test_mentioned_articles_are_links() -> None:
-    """Titles of other articles that stand in the text as words, in any case; never its own."""
-    known = [IndexEntry(title) for title in ("Fog", "Three tides", "Tide", "墙上的水位线", "Rain")]
-    text = "See “Three  Tides”, written in fog, and《墙上的水位线》; no train."
-    assert summary_of_text("Fog", text, known).links == ("Three tides", "墙上的水位线")
+    """Titles of other articles that stand there as titles, not as words of the language; never its own."""
+    titles = ("Fog", "Three tides", "Tide", "墙上的水位线", "Rain", "雨", "Low water", "Snow")
+    known = [IndexEntry(title) for title in titles]
+    text = "See “Three  Tides”, written in fog and rain, and《墙上的水位线》; no train, 下雨, at low water."
+    text += " As *Snow* has it."
+    assert summary_of_text("Fog", text, known).links == ("Three tides", "墙上的水位线", "Snow")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from smartwriter.cli.app import as_json, in_workspace, print_json
 from smartwriter.cli.terminal import secho
 from smartwriter.errors import Invalid
 from smartwriter.proposals import Proposals
-from smartwriter.tasks import Choice
+from smartwriter.tasks import Choice, Task
 from smartwriter.texts import Version, pick, version
 from smartwriter.words import paragraphs
 from smartwriter.workspace import Workspace
@@ -83,13 +83,24 @@ def blind_command(workspace: Workspace, first: str, second: str) -> None:
         click.echo("Nothing was recorded.")
         return
     chosen, other = texts if answer == "1" else reversed(texts)
-    why = click.prompt("Why? (one line, or nothing)", default="", show_default=False)
-    workspace.tasks.choose(chosen.task.id, Choice(chosen=str(chosen), other=str(other), why=why.strip()))
+    choice = Choice(chosen=str(chosen), other=str(other))
+    workspace.tasks.choose(chosen.task.id, choice)  # whatever becomes of the next question
     click.echo(f"You chose {chosen}, over {other}.")
+    why = click.prompt("Why? (one line, or nothing)", default="", show_default=False)
+    if why.strip():
+        workspace.tasks.update(chosen.task.id, lambda task: _with_reason(task, choice, why.strip()))
     if why.strip() and workspace.task_collection(chosen.task).memory().hashes:
         _propose(workspace, chosen, why)
     if chosen.draft.name != chosen.task.current:
         click.echo(f"To go on with it: smartwriter adopt {chosen.task.address(chosen.draft.name)}")
+
+
+def _with_reason(task: Task, choice: Choice, why: str) -> Task:
+    choices = tuple(
+        one.model_copy(update={"why": why}) if one.at == choice.at and one.chosen == choice.chosen else one
+        for one in task.choices
+    )
+    return task.model_copy(update={"choices": choices})
 
 
 def _propose(workspace: Workspace, chosen: Version, why: str) -> None:

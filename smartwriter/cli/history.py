@@ -12,6 +12,7 @@ import click
 from smartwriter.cli.app import as_json, in_workspace, print_json
 from smartwriter.cli.terminal import print_pieces, secho
 from smartwriter.errors import Invalid
+from smartwriter.memory_versions import MemoryVersions
 from smartwriter.provenance import Mark, Provenance, provenance
 from smartwriter.tasks import Draft, Revision, Task, Turn
 from smartwriter.texts import put_back, take_answer, version
@@ -237,7 +238,9 @@ def blame_command(workspace: Workspace, address: str, json_: bool) -> None:
         secho(f"     {_mark(one.origin)}", dim=True)
         if one.changed != one.origin:
             secho(f"     changed by {_mark(one.changed)}", dim=True)
-        if memory := history.memory(one.changed):
+        if version_number := history.memory_version(one.changed):
+            click.secho(f"     with version {version_number} of the memory", dim=True)
+        elif memory := history.memory(one.changed):
             files = ", ".join(f"{name} {sha256[:8]}" for name, sha256 in memory.items())
             secho(f"     with {files}", dim=True)
 
@@ -261,6 +264,15 @@ class _Histories:
         turns = self._workspace.tasks.turns(task, mark.draft)
         return next((dict(turn.memory) for turn in turns if turn.number == mark.turn), {})
 
+    def memory_version(self, mark: Mark) -> int | None:
+        """The number that ``memory log`` gives to what a mark's turn had; of the last such one."""
+        memory = self.memory(mark)
+        if not memory:
+            return None
+        log = MemoryVersions(self._workspace.hidden).log(self._tasks[mark.task].collection)
+        numbers = [number for number, version in enumerate(log, 1) if dict(version.files) == memory]
+        return max(numbers, default=None)
+
 
 def _mark(mark: Mark) -> str:
     return f"{mark.author}, turn {mark.turn}, {mark.task}@{mark.draft}:{mark.revision}"
@@ -272,6 +284,7 @@ def _provenance_fields(history: _Histories, one: Provenance) -> dict[str, Any]:
         "origin": dataclasses.asdict(one.origin),
         "changed": dataclasses.asdict(one.changed),
         "memory": history.memory(one.changed),
+        "memory_version": history.memory_version(one.changed),
     }
 
 

@@ -113,7 +113,7 @@ def count_command(workspace: Workspace, address: str | None, collection: str | N
         print_json({**dataclasses.asdict(counts), "target": target})
         return
     of_target = f" of {target:,}" if target else ""
-    minutes = max(1, round(counts.reading_s / 60))
+    minutes = max(1, round(counts.reading_s / 60)) if counts.words else 0
     click.echo(
         f"{label}: {counts.words:,}{of_target} words, {counts.characters:,} characters, "
         f"{counts.paragraphs:,} paragraphs, {minutes} min to read."
