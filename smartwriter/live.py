@@ -57,6 +57,11 @@ class LiveJournal:
             )
 
     @staticmethod
+    def start_of_flight(path: Path) -> int:
+        """The position behind which the turn in flight begins; that of the last event when none is."""
+        return _last_position(path) if LiveJournal.has_ended(path) else 0
+
+    @staticmethod
     def has_ended(path: Path) -> bool:
         """Whether the last turn that was begun there came to an end."""
         events = _events(path)

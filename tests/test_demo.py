@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
+import smartwriter.cli.demo
 from smartwriter.tasks import TurnState
 from smartwriter.workspace import Workspace
 
 
 def test_the_demo_tells_the_whole_story(tmp_path: Path) -> None:
-    """Three articles are written, killed, resumed, one is forked and adopted, all without a login."""
+    """Three articles are written, killed mid-sentence while they are typed through the tools, shown to the
+    last word that was heard, gone on with from there, one is forked and adopted; no turn costs anything."""
     root = tmp_path / "demo"
     done = subprocess.run(
         [sys.executable, "-m", "smartwriter", "demo", "-w", str(root)],
@@ -20,16 +23,41 @@ def test_the_demo_tells_the_whole_story(tmp_path: Path) -> None:
         timeout=100,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "offline stand-in, not a model" in done.stdout
+    assert done.stdout.count("a stand-in types") == 1
+    assert "stand-in, not a model" not in done.stdout and ".jsonl" not in done.stdout
     assert "kill -9" in done.stdout
     workspace = Workspace(root)
+    demo = json.loads((Path(smartwriter.cli.demo.__file__).parent / "demo.json").read_text(encoding="utf-8"))
+    texts = {article["title"]: article["text2_addition"] for article in demo["articles"]}
     tasks = workspace.tasks.all()
     assert len(tasks) == 3 and len({task.collection for task in tasks}) == 2
     for task in tasks:
         states = [turn.state for turn in workspace.tasks.turns(task, "main")]
         assert states == [TurnState.finished, TurnState.interrupted, TurnState.finished]
-        assert len(workspace.text(task, "main").revisions()) == 2
+        first, cut_off, whole = workspace.text(task, "main").revisions()
+        assert cut_off.cut_off and cut_off.text.startswith(first.text.rstrip())
+        assert whole.text.startswith(cut_off.text) and whole.text.endswith(texts[task.title])
+        end = " ".join(cut_off.text[len(first.text.rstrip()) :].split())
+        assert f"kept as {task.id}@main:2" in done.stdout and end[:40] in done.stdout
+        assert all(turn.usage.cost_usd == 0 for turn in workspace.tasks.turns(task, "main"))
     forked = next(task for task in tasks if len(task.drafts) == 2)
     assert forked.current != "main"
     assert [turn.number for turn in workspace.tasks.turns(forked, forked.current)] == [1, 2]
     assert list((tmp_path / "tmp").iterdir()) == []  # nothing left behind by the killed processes
+
+
+def test_the_demo_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Unless it is told where, the demo's folder is gone with it, and it says so."""
+    done = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_STORY], capture_output=True, text=True, timeout=100, cwd=tmp_path
+    )
+    assert "-w FOLDER" in done.stdout, done.stdout + done.stderr
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+_WITHOUT_STORY = """
+from smartwriter.cli import demo
+from smartwriter.cli.app import cli
+demo._Story.tell = lambda self: None
+cli(["demo"])
+"""

@@ -55,6 +55,8 @@ from smartwriter.tasks import Usage
 
 _SERVER = "draft"
 _STDERR_LINES = 20
+UNPRICED = "smartwriter-offline"
+"""What the stand-in calls its model. The CLI does not know it, and guesses at a price."""
 _NOT_JSON = "__unparsedToolInput"  # the CLI's key in the input of a call that was cut off at max_tokens
 LOGIN_HINT = (
     "Claude is not logged in: run `claude` once and log in, or set ANTHROPIC_API_KEY; "
@@ -366,6 +368,8 @@ class Conversation:
             self._session_id = message.session_id
             hear(SessionChanged(message.session_id))
         usage = _usage(message, self._cost_usd)
+        if listener.model == UNPRICED:
+            usage = usage.model_copy(update={"cost_usd": 0.0})
         self._cost_usd = message.total_cost_usd or self._cost_usd
         why = _error(message)
         if is_command(prompt):

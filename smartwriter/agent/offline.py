@@ -31,8 +31,10 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from smartwriter.agent.claude import UNPRICED
+
 BANNER = "This is SmartWriter's offline stand-in, not a model: it only repeats what it was asked."
-MODEL = "smartwriter-offline"  # what replies, and so transcripts, name as their author
+MODEL = UNPRICED  # what replies, and so transcripts, name as their author
 
 POLL_S = 0.01
 PING_S = 1.0
@@ -131,6 +133,12 @@ class Request:
     def prompt(self) -> str:
         """What the user asked last; what the CLI says in the user's name does not count."""
         return self._turn()[0]
+
+    @property
+    def asked(self) -> str:
+        """What the writer asked last, without what the program told the model before it."""
+        prompt = self.prompt
+        return prompt.rpartition("]\n\n")[2] if prompt.startswith("[") else prompt
 
     @property
     def tool_results(self) -> list[str]:
@@ -495,7 +503,7 @@ def stand_in(request: Request) -> Reply:
     """Who it is and what it was asked, a draft that repeats it, and what became of the draft."""
     if asks_for_summary(request):
         return [Text(f"<summary>{BANNER}</summary>")]
-    words = " ".join(request.prompt.split())[:400]
+    words = " ".join(request.asked.split())[:400]
     chinese = _CJK.search(words) is not None
     if request.tool_results:
         answer = request.tool_results[-1].partition("\n")[0][:200]

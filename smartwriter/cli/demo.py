@@ -9,10 +9,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +23,6 @@ import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from rich.tree import Tree
 
 from smartwriter.cli.console import TerminalConsole
 from smartwriter.cli.interrupts import kill_tree
@@ -29,12 +31,14 @@ from smartwriter.cli.progress import Progress
 from smartwriter.cli.running import OFFLINE_URL
 from smartwriter.events import Event, parse
 from smartwriter.tasks import Task
+from smartwriter.words import count_words
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
     from smartwriter.agent.offline import Reply, Request
 
-_CUT_CHARACTERS = 45  # of each answer, before the plug is pulled
+_BANNER = "No model writes here, and nothing is paid for: a stand-in types what was written for this demo."
+_CUT_CHARACTERS = 45  # of each article, before the plug is pulled
 _TYPING_S = 0.02
 _ON_AGAIN = {"zh": "刚才断电了。接着写，写完为止。", "en": "The power went. Go on from there and finish it."}
 
@@ -47,14 +51,25 @@ _ON_AGAIN = {"zh": "刚才断电了。接着写，写完为止。", "en": "The p
 def demo_command(live: bool, folder: Path | None) -> None:
     """Watch three articles written at once, killed, resumed, forked and compared."""
     console = TerminalConsole()
-    root = folder or Path(tempfile.mkdtemp(prefix="smartwriter-demo-"))
     with contextlib.ExitStack() as stack:
         # A killed process cannot clear up after itself.
-        temporary = tempfile.TemporaryDirectory(prefix="smartwriter-", ignore_cleanup_errors=True)
-        environment = {"TMPDIR": stack.enter_context(temporary)}
+        temporary = tempfile.TemporaryDirectory(prefix="smartwriter-demo-", ignore_cleanup_errors=True)
+        inside = Path(stack.enter_context(temporary))
+        root = folder or inside / "essays"
+        (inside / "tmp").mkdir()
+        environment = {"TMPDIR": str(inside / "tmp")}
         if not live:
             environment |= stack.enter_context(_stand_in(console))
         _Story(console, Workspace.create(root), environment, live).tell()
+        if folder is None:
+            console.print(
+                "\nThe demo's folder is removed now. To look around in it, have it made somewhere: "
+                "smartwriter demo -w FOLDER",
+                markup=False,
+                soft_wrap=True,
+            )
+        else:
+            console.print(f"\nLook around: smartwriter tasks -w {root}", markup=False, soft_wrap=True)
 
 
 class _Story:
@@ -79,17 +94,23 @@ class _Story:
         self._say("Three articles, written in parallel.")
         self._run([article["prompt1"] for article in articles])
         self._say("They are written on, and the writing process is killed with SIGKILL mid-sentence.")
-        self._run([article["prompt2"] for article in articles], stop_when=_all_mid_sentence())
-        self._say("A new process resumes each by its task. The history is there:")
+        heard: dict[str, str] = {task.id: "" for task in self._tasks}
+        self._run([article["prompt2"] for article in articles], stop_when=_all_mid_sentence(heard))
+        self._say("What stood on the screen at that moment is there, to the last word:")
         for task in self._tasks:
-            self._show(task)
+            self._show_cut_off(task, heard[task.id])
+        self._say("A new process goes on in the middle of each sentence.")
         self._run([_ON_AGAIN[_language(article["prompt1"])] for article in articles])
         self._fork()
-        self._say("What all this left on disk, as plain files:")
-        self._console.print(_tree(self._workspace.root))
-        self._console.print()
-        self._console.print(self._transcript_line(), style="dim", soft_wrap=True, markup=False)
-        self._say(f"Have a look around: smartwriter tasks -w {self._workspace.root}")
+        self._say("What became of the first one, version by version:")
+        self._command("log", self._tasks[0].id)
+        self._say("The articles, as files for any editor:")
+        for task in self._workspace.tasks.all():
+            text = self._workspace.text(task, task.current)
+            where = text.path.relative_to(self._workspace.root)
+            self._console.print(
+                f"  {where}  {count_words(text.read()):,} words", markup=False, soft_wrap=True
+            )
 
     def _fork(self) -> None:
         plan = self._texts["fork"]
@@ -138,27 +159,22 @@ class _Story:
         self._console.print(f"$ smartwriter {' '.join(arguments)}", style="bold")
         subprocess.run(self._arguments(*arguments), env=self._environment, check=True)
 
-    def _show(self, task: Task) -> None:
+    def _show_cut_off(self, task: Task, heard: str) -> None:
+        """The end of what was kept of an article, if it is all that was heard of it."""
         output = subprocess.run(
             self._arguments("show", task.id, "--json"),
             env=self._environment,
             check=True,
             capture_output=True,
         ).stdout
-        table = Table.grid(padding=(0, 1))
-        table.title, table.title_justify = f"{task.title}  {task.id}", "left"
-        for message in json.loads(output)["messages"]:
-            if text := " ".join(message["text"].split()):
-                who = "you" if message["role"] == "user" else "answer"
-                table.add_row(f"  {who}", Text(text if len(text) < 90 else text[:90] + "…"))
-        self._console.print(table)
-
-    def _transcript_line(self) -> str:
-        task = self._tasks[0]
-        path = self._workspace.transcript(task, task.drafts[task.current]).path
-        lines = path.read_text(encoding="utf-8").splitlines()
-        line = next(line for line in lines if '"type":"user"' in line)
-        return f"{path.relative_to(self._workspace.root)}, one line of {len(lines)}:\n{line}"
+        kept = json.loads(output)["cut_off"]
+        if not heard:  # it had come to its end by then
+            return
+        if not kept or heard not in kept[-1]["text"]:
+            raise click.ClickException(f"The demo stopped: {task.title} lost {heard!r}.")
+        address = f"{task.address(task.current)}:{kept[-1]['revision']}"
+        self._console.print(f"{task.title}, cut off, kept as {address}:", style="yellow", markup=False)
+        self._console.print(f"  … {' '.join(heard.split())}▌", markup=False, soft_wrap=True)
 
     def _arguments(self, command: str, *arguments: str) -> list[str]:
         workspace = ["-w", str(self._workspace.root)]
@@ -168,18 +184,20 @@ class _Story:
         self._console.print(f"\n{text}", style="bold", markup=False)
 
 
-def _all_mid_sentence() -> Callable[[Event], bool]:
-    """True once every draft that has started is in the middle of its answer."""
-    typed: dict[str, int] = {}
+def _all_mid_sentence(heard: dict[str, str]) -> Callable[[Event], bool]:
+    """True once every draft that has started is in the middle of its article.
+
+    :param heard: gets what each had typed by then, by task; nothing for one that had finished.
+    """
+    done: set[str] = set()
 
     def check(event: Event) -> bool:
-        if event.kind == "queued":
-            typed[event.task] = 0
-        elif event.kind == "text_delta":
-            typed[event.task] += len(event.text)
+        if event.kind == "article_delta" and event.field == "text":
+            heard[event.task] += event.text
         elif event.kind == "finished":
-            typed[event.task] = _CUT_CHARACTERS
-        return min(typed.values()) >= _CUT_CHARACTERS
+            heard[event.task] = ""
+            done.add(event.task)
+        return all(task in done or len(typed) >= _CUT_CHARACTERS for task, typed in heard.items())
 
     return check
 
@@ -192,26 +210,15 @@ def _side_by_side(titles: list[str], texts: list[str]) -> Table:
     return table
 
 
-def _tree(root: Path) -> Tree:
-    tree = Tree(f"{root}/")
-    folders = {root: tree}
-    for path in sorted(root.rglob("*")):
-        if path.is_dir():
-            folders[path] = folders[path.parent].add(f"{path.name}/")
-        else:
-            folders[path.parent].add(Text.assemble(path.name, (f"  {path.stat().st_size:,}", "dim")))
-    return tree
-
-
 # The stand-in's part --------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def _stand_in(console: Console) -> Iterator[dict[str, str]]:
-    from smartwriter.agent.offline import BANNER, OfflineModel
+    from smartwriter.agent.offline import OfflineModel
 
     with OfflineModel(_type_the_texts) as model:
-        console.print(BANNER, style="yellow")
+        console.print(_BANNER, style="yellow")
         yield {OFFLINE_URL: model.url}
 
 
@@ -224,16 +231,25 @@ def _type_the_texts(request: Request) -> Reply:
     if request.tool_results:
         done = {"zh": "写进草稿了。", "en": "It is in the draft now."}[language]
         return [offline.Text(done, pause_s=_TYPING_S)]
-    # A few characters a delta, so that the answers are seen being typed.
-    said = offline.Text(f"{offline.BANNER}\n\n", chunk_chars=12, pause_s=_TYPING_S)
+    # A few characters a delta, so that the articles are seen being typed.
+    typed = partial(offline.ToolUse, chunk_chars=18, pause_s=_TYPING_S / 2)
     if step == "prompt2":
-        return [said, offline.Text(article["text2_addition"], chunk_chars=3, pause_s=_TYPING_S)]
-    texts = {
-        "prompt1": article["text1"],
-        "again": f"{article['text1']}\n\n{article['text2_addition']}",
-        "fork": _texts()["fork"]["text"],
-    }
-    return [said, offline.ToolUse("write_draft", {"text": texts[step]})]
+        return [replace(typed("append_draft", {"text": article["text2_addition"]}), pause_s=_TYPING_S * 3)]
+    if step == "again":
+        return [typed("append_draft", _rest(article, request.prompt))]
+    return [
+        typed("write_draft", {"text": article["text1"] if step == "prompt1" else _texts()["fork"]["text"]})
+    ]
+
+
+def _rest(article: dict[str, Any], prompt: str) -> dict[str, Any]:
+    """What is missing of an article, behind the version that was cut off and is told with the prompt."""
+    addition = article["text2_addition"]
+    version = re.search(r"append_draft with version (\d+)", prompt)
+    told = max((end for end in range(len(addition)) if addition[:end] in prompt), default=0)
+    if version is None or not told:
+        return {"text": addition}
+    return {"version": int(version[1]), "text": addition[told:]}
 
 
 def _place(request: Request) -> tuple[dict[str, Any], str]:

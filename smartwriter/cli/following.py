@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 
 import anyio
 import click
 from anyio.abc import TaskGroup
+from anyio.to_thread import run_sync
 
 from smartwriter.cli.app import as_json, in_workspace, print_json, print_json_line
 from smartwriter.cli.interrupts import first_signal
 from smartwriter.cli.outlet import is_read
 from smartwriter.cli.progress import Progress
+from smartwriter.cli.typist import Typist
 from smartwriter.cut_off import turns_now, version_of
-from smartwriter.events import Event
+from smartwriter.events import Event, Failed
 from smartwriter.journal import write_document
 from smartwriter.live import LiveJournal, LiveReader
 from smartwriter.tasks import Draft, Task, TurnState
@@ -21,17 +24,19 @@ from smartwriter.watching import follow_all
 from smartwriter.workspace import Workspace
 
 _UNREAD_POLL_S = 0.5
+_DEAD_POLL_S = 0.5  # for what can be waited for in no other way: a process that died says nothing
 
 
 @click.command()
 @click.argument("addresses", metavar="[TASK[@DRAFT]]...", nargs=-1)
-@click.option("--after", type=int, default=0, help="Only what came after this position.")
+@click.option("--after", type=int, help="Only what came after this position.")
 @as_json
 @in_workspace
-def watch_command(workspace: Workspace, addresses: tuple[str, ...], after: int, json_: bool) -> None:
+def watch_command(workspace: Workspace, addresses: tuple[str, ...], after: int | None, json_: bool) -> None:
     """Watch drafts being written, by whatever process, until ctrl-C. By default all tasks.
 
-    First what is kept of the last turn is told again, then what happens.
+    Of one draft, the article and the answers are printed as they are typed, from the beginning of the
+    turn in flight. --json first tells again what is kept of the last turn, then what happens.
     """
     watched = [workspace.tasks.resolve(address) for address in addresses]
     if not addresses:
@@ -90,20 +95,54 @@ def _state(workspace: Workspace, task: Task, draft: Draft) -> str:
     return f"turn {turns[-1].number} was cut off{where}; just write on"
 
 
-async def _watch(workspace: Workspace, watched: list[tuple[Task, Draft]], after: int, json_: bool) -> None:
+async def _watch(
+    workspace: Workspace, watched: list[tuple[Task, Draft]], after: int | None, json_: bool
+) -> None:
     titles = {task.id: task.title for task, _ in watched}
-    drafts = [(task.id, draft.name) for task, draft in watched]
+    drafts = {(task.id, draft.name): (task, draft) for task, draft in watched}
+    in_flight: dict[tuple[str, str], int] = {}
+    """The turn of each draft that has begun and not ended."""
     with contextlib.ExitStack() as stack:
-        progress = None if json_ else stack.enter_context(Progress(titles, drafts=drafts))
+        if json_:
+            tell: Callable[[Event], None] = _print_json_event
+        elif len(watched) == 1:
+            tell = Typist(watching=True).show
+        else:
+            tell = stack.enter_context(Progress(titles, drafts=list(drafts))).show
 
-        async def tell() -> None:
+        def show(event: Event) -> None:
+            if event.kind == "turn_started":
+                in_flight[event.task, event.draft] = event.turn
+            elif event.kind in ("finished", "stopped", "failed"):
+                # A turn that died was told already, when it is settled later.
+                told = in_flight.pop((event.task, event.draft), None) is None
+                if told and event.kind == "failed" and not json_:
+                    return
+            if json_ or event.kind != "reload":
+                tell(event)
+
+        async def tell_all() -> None:
             paths = [workspace.live_path(task, draft.name) for task, draft in watched]
-            readers = {path: LiveReader(path, after) for path in paths}
+            starts = [0 if json_ else LiveJournal.start_of_flight(path) for path in paths]
+            readers = {
+                path: LiveReader(path, start if after is None else after)
+                for path, start in zip(paths, starts, strict=True)
+            }
             async for event in follow_all(workspace.hidden / "live", readers):
-                _show(event, progress)
+                show(event)
+
+        async def tell_of_the_dead() -> None:
+            while True:
+                await anyio.sleep(_DEAD_POLL_S)
+                for address, turn in list(in_flight.items()):
+                    died = await run_sync(_died, workspace, *drafts[address], turn)
+                    if died is not None and in_flight.get(address) == turn:
+                        show(died)
 
         async with anyio.create_task_group() as group:
-            group.start_soon(tell)
+            group.start_soon(tell_all)
+            if not json_:
+                group.start_soon(tell_of_the_dead)
             group.start_soon(_until_unread, group)
             await first_signal()
             group.cancel_scope.cancel()
@@ -116,8 +155,15 @@ async def _until_unread(group: TaskGroup) -> None:
     group.cancel_scope.cancel()
 
 
-def _show(event: Event, progress: Progress | None) -> None:
-    if progress is None:
-        print_json_line(event.model_dump(mode="json"))
-    elif event.kind != "reload":
-        progress.show(event)
+def _died(workspace: Workspace, task: Task, draft: Draft, number: int) -> Event | None:
+    """How a turn ended whose process did not live to say it; None while it may."""
+    for turn in turns_now(workspace, task, draft.name):
+        if turn.number == number and turn.state is TurnState.interrupted:
+            kept = version_of(turn, workspace.text(task, draft.name).revisions())
+            where = f"; kept as {task.address(draft.name)}:{kept.number}" if kept is not None else ""
+            return Failed(task=task.id, draft=draft.name, detail=f"(cut off here{where})", turn=turn)
+    return None
+
+
+def _print_json_event(event: Event) -> None:
+    print_json_line(event.model_dump(mode="json"))

@@ -31,6 +31,8 @@ class _Line:
     tail: str = ""
     notice: str = ""
     """Of the last event, in the place of the tail."""
+    kept: str = ""
+    """Where the article is, when the turn was cut off."""
     started: float = field(default_factory=time.monotonic)
     seconds: float | None = None
 
@@ -83,6 +85,15 @@ class Progress:
             case "text_delta":
                 line.characters += len(event.text)
                 line.tail = (line.tail + event.text)[-200:]
+            case "call_begun":
+                line.tail = ""
+            case "article_delta" if event.field in ("text", "new_text"):
+                line.characters += len(event.text)
+                line.tail = (line.tail + event.text)[-200:]
+            case "call_dropped":
+                line.tail = ""
+            case "cut_off_kept":
+                line.kept = f"its article is kept as {event.task}@{event.draft}:{event.revision}. "
             case "draft_revised":
                 line.tail = f"draft: revision {event.revision}, {event.characters} characters. "
             case "compacted":
@@ -110,6 +121,7 @@ class Progress:
     def _end(self, draft: tuple[str, str], line: _Line, state: str, detail: str) -> None:
         line.seconds = line.elapsed()
         line.state = state
+        detail, line.kept = " ".join(filter(None, [detail, line.kept])).strip(), ""
         line.tail = detail or line.tail
         if not self._console.is_terminal:
             self._print(f"{self._names()[draft]}: {state}, {line.seconds:.1f} s. {detail}".rstrip())

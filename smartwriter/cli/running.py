@@ -7,7 +7,6 @@ import os
 import shlex
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -22,7 +21,6 @@ from smartwriter.cli.notices import NOTICED, names, notice
 from smartwriter.cli.outlet import never_touch_turns
 from smartwriter.cli.terminal import bell, secho
 from smartwriter.cli.waiting import send_earlier, tell_waiting
-from smartwriter.compaction import Compaction
 from smartwriter.endings import UNUSUAL_EXIT
 from smartwriter.errors import Invalid, SmartWriterError
 from smartwriter.tasks import UNFILED, Draft, Task, Turn, TurnState
@@ -58,7 +56,7 @@ def write(
     checked_prompt(prompt)
     config = workspace.config()
     warn_of_memory(workspace, [task])
-    with agent(offline, workspace) as claude:
+    with agent(offline, workspace, typed=show_turn is None) as claude:
         tell_recovered(workspace, claude)
         turn, signal_ = anyio.run(_write, workspace, claude, config, task, draft, prompt, show_turn is None)
     if show_turn is not None and turn is not None:
@@ -154,8 +152,11 @@ def _end_stopped(number: signal.Signals | None) -> NoReturn:
 
 
 @contextlib.contextmanager
-def agent(offline: bool, workspace: Workspace) -> Iterator[ClaudeAgent]:
-    """The agent that writes: Claude, or the stand-in."""
+def agent(offline: bool, workspace: Workspace, *, typed: bool = False) -> Iterator[ClaudeAgent]:
+    """The agent that writes: Claude, or the stand-in.
+
+    :param typed: what it says is seen as it is said, and so is what it is.
+    """
     from smartwriter.agent.claude import ClaudeAgent
     from smartwriter.config import own
 
@@ -172,7 +173,8 @@ def agent(offline: bool, workspace: Workspace) -> Iterator[ClaudeAgent]:
         mark_home(Path(home), workspace.identify().id)
         url = os.environ.get(OFFLINE_URL)
         if not url:
-            secho(BANNER, err=True, fg="yellow")
+            if not typed:
+                secho(BANNER, err=True, fg="yellow")
             url = stack.enter_context(OfflineModel()).url
         yield ClaudeAgent(env=offline_env(url, Path(home)))
 
@@ -325,6 +327,7 @@ async def _write(
     prompt: str,
     typed: bool,
 ) -> tuple[Turn | None, signal.Signals | None]:
+    from smartwriter.cli.typist import Typist
     from smartwriter.engine import Engine
 
     engine = Engine(workspace, claude, config)
@@ -332,48 +335,9 @@ async def _write(
         sent, left = await send_earlier(engine, [(task, draft, prompt)])
         if signals.heard is None:
             sent += [engine.send(*job) for job in left]
-        await _until_ended(events, _Typist().show if typed else _tell_noticed, len(sent))
+        await _until_ended(events, Typist().show if typed else _tell_noticed, len(sent))
     wanted = [one for one in sent if one.prompt == prompt]
     outcome = await _outcome(wanted[-1]) if wanted else None
     if isinstance(outcome, Exception) and signals.heard is None:
         raise outcome
     return outcome if isinstance(outcome, Turn) else None, signals.heard
-
-
-class _Typist:
-    """Prints the answer as it is typed, and what else happens on lines of its own."""
-
-    def __init__(self) -> None:
-        self._at_line_start = True
-
-    def show(self, event: Event) -> None:
-        match event.kind:
-            case "text_delta":
-                click.echo(event.text, nl=False)
-                sys.stdout.flush()
-                self._at_line_start = event.text.endswith("\n")
-            case "draft_revised":
-                self._note(f"  · revision {event.revision}, {event.characters} characters")
-            case "compacted":
-                self._note(f"  · {Compaction(event.by_itself, event.before, event.after)}")
-            case "memory_proposed":
-                self._note(f"  · proposed for {event.file}: {event.text}")
-            case "not_saved":
-                self._note(f"NOT SAVED: {event.detail}", fg="red")
-            case "awaited" | "turn_recovered":
-                self._note(event.detail, fg="yellow")
-            case "saved":
-                self._note(SAVED, fg="green")
-            case "not_kept":
-                self._note(f"{NOT_KEPT}\n\n{event.text}\n", fg="red")
-            case "retrying" | "rate_limited" | "clashed":
-                self._note(notice(event), fg="yellow")
-            case "finished" | "failed" | "stopped":
-                self._note("")
-
-    def _note(self, text: str, **style: Any) -> None:
-        if not self._at_line_start:
-            click.echo()
-            self._at_line_start = True
-        if text:
-            secho(text, err=True, **style)
