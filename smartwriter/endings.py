@@ -39,6 +39,8 @@ def sentence(reason: str) -> str:
 
 def left_out(why: str) -> str:
     """Why a turn failed, and that its prompt is not part of the conversation any more."""
+    if is_too_large(why):  # of which the CLI's words tell what it is for programmers
+        why = "The request was too large for the API"
     return f"{why.rstrip('.')}. {_NOT_SENT_AGAIN}"
 
 

@@ -79,8 +79,8 @@ def test_a_failed_turn_is_recorded_in_the_apis_words_and_the_next_one_goes_on(
     words: str,
     partial: str,
 ) -> None:
-    """Whatever ends a turn, it is a recorded outcome with the reason, the session id stays, and the
-    next turn has the whole history."""
+    """Whatever ends a turn, it is a recorded outcome with the reason, the session id stays unless the turn
+    is left out, and the next turn has the whole history."""
     model.script = then_fine(*steps)
     take_turn(workspace, claude, task.id, "First.")
     (failed,), events = take_turns(workspace, claude, [(task.id, "Now fail.")])
@@ -91,7 +91,9 @@ def test_a_failed_turn_is_recorded_in_the_apis_words_and_the_next_one_goes_on(
     after = take_turn(workspace, claude, task.id, "Third.")
     assert after.state is TurnState.finished and after.number == 3
     assert "First." in model.requests[-1].said
-    assert workspace.tasks.find(task.id).drafts["main"].session_id == task.drafts["main"].session_id
+    sessions = workspace.tasks.find(task.id).drafts["main"]
+    ids = (*sessions.earlier_sessions, sessions.session_id)
+    assert ids[0] == task.drafts["main"].session_id and len(ids) == 1 + failed.left_out
 
 
 def test_retries_are_seen(workspace: Workspace, claude: ClaudeAgent, model: OfflineModel, task: Task) -> None:
