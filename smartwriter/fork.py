@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from anyio.to_thread import run_sync
 
 import smartwriter.journal as journal
+from smartwriter.compaction import is_command
 from smartwriter.cut_off import turns_now
 from smartwriter.drafts import DraftText, check_text, current_number, known_after, shared_turn, text_of
 from smartwriter.errors import AlreadyExists, SessionMissing, TurnNotFound
@@ -148,11 +149,20 @@ def _owner(task: Task, draft: Draft, turn: int) -> Draft:
 
 
 def _known_text(workspace: Workspace, task: Task, draft: Draft, shared: list[Turn]) -> _Text | None:
-    reached = _reached(workspace, task, draft, shared)
+    reached = list(_reached(workspace, task, draft, shared))
     for number, turn in enumerate(reached):
         if known := _known_at(workspace, task, draft, turn):
-            return replace(known, forgotten=number > 0)
+            return known if number == 0 else _forgotten(workspace, task, draft, reached)
     return None
+
+
+def _forgotten(workspace: Workspace, task: Task, draft: Draft, reached: list[Turn]) -> _Text | None:
+    """The text as the last turn left it that was no command: what changed since is told."""
+    last = next((turn.number for turn in reached if not is_command(turn.prompt)), 0)
+    owner = _owner(task, draft, last)
+    revisions = [one for one in workspace.text(task, owner.name).revisions() if one.turn <= last]
+    number = current_number(revisions)
+    return _Text(text_of(revisions), _source(task, owner.name, number), forgotten=True) if number else None
 
 
 def _known_at(workspace: Workspace, task: Task, draft: Draft, last: Turn) -> _Text | None:

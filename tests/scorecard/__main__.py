@@ -40,6 +40,7 @@ MODULES = (
     "comparisons",
     "books",
     "merging",
+    "compactions",
 )
 
 
