@@ -88,6 +88,15 @@ def is_allowed(place: Path) -> bool:
     return any(place.is_relative_to(os.path.realpath(folder)) for folder in own().allow)
 
 
+def is_inside(path: Path) -> bool:
+    """Whether a file of a workspace is where :func:`checked` allows it to be."""
+    try:
+        checked(path)
+    except LeadsOutside:
+        return False
+    return True
+
+
 def read_regular(path: Path) -> bytes:
     """The bytes of a file that is one: a pipe would be waited for, a device do whatever it does.
 

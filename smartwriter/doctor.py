@@ -22,7 +22,7 @@ from smartwriter.compaction import is_command
 from smartwriter.damage import Entry
 from smartwriter.doctor_lost import examine_lost, examine_sessions
 from smartwriter.doctor_safety import examine_safety
-from smartwriter.drafts import current_number, sha256_of, sha256_of_bytes, text_of
+from smartwriter.drafts import current_number, sha256_of, sha256_of_bytes
 from smartwriter.findings import Finding as Finding
 from smartwriter.lease import left_by
 from smartwriter.memory import normal
@@ -288,6 +288,13 @@ def _revisions(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]
             "put it in its place",
             partial(workspace.take_hand_edit, task, draft.name),
         )
+    elif not bounds.is_inside(text.path):
+        yield Finding(
+            "text",
+            text.path,
+            f"leads to {text.path.resolve()}",
+            "nothing is read or written there; if it is your own doing, allow that folder in your own config",
+        )
     elif current_number(revisions) and not text.path.exists():
         yield Finding(
             "text",
@@ -295,7 +302,7 @@ def _revisions(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]
             f"is missing, though {task.address(draft.name)} has had a text",
             "the text is safe in the last of them",
             "write it again",
-            partial(journal.write_document, text.path, text_of(revisions)),
+            partial(workspace.take_hand_edit, task, draft.name, restore=True),
         )
 
 

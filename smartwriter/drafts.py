@@ -224,7 +224,8 @@ class DraftText:
         return revision
 
     def put_away(self) -> None:
-        """Move the file to the trash; the revisions stay."""
+        """Move the file to the trash; the revisions stay. :raises LeadsOutside:"""
+        bounds.checked(self.path.parent)
         self._next.unlink(missing_ok=True)
         if self.path.exists():
             journal.move(self.path, self._trash)

@@ -39,7 +39,7 @@ def test_layers_import_only_downwards() -> None:
         | {"transcript", "workspace", "live", "spool", "config", "texts", "timeline"}
         | {"memory_versions", "whole_file", "proposals", "document", "records", "roots", "threads"}
         | {"identity", "orphans", "calls", "bounds", "output", "outbox", "memory_changes", "watching"}
-        | {"parts", "elsewhere", "keeper", "cut_off", "forks"},
+        | {"parts", "elsewhere", "keeper", "cut_off", "forks", "compaction"},
         {"agent", "engine", "writer", "pool", "broadcast", "fork", "recovery"}
         | {"doctor", "doctor_safety", "doctor_lost", "findings"}
         | {"inlines", "pictures"}

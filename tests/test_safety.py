@@ -172,16 +172,23 @@ def test_links_in_the_records(workspace: Workspace, task: Task, tmp_path: Path) 
     assert "link" not in kinds(workspace)
 
 
-def test_a_repair_changes_nothing_outside(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_repair_changes_nothing_outside(workspace: Workspace, task: Task, tmp_path: Path) -> None:
     """A repair of the doctor's never reaches through a link: what lies there is not the workspace's."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "notes.md").write_text("Precious.")
     (workspace.hidden / "locks").symlink_to(outside)
+    text = workspace.text(task, "main")
+    text.write("Mine.", author="writer", turn=1)
+    text.put_away()
+    text.path.parent.rmdir()
+    text.path.parent.symlink_to(outside)
+    assert "text" in kinds(workspace)
     for finding in examine(workspace):
         if finding.repair is not None:
             finding.repair()
     assert (outside / "notes.md").read_text() == "Precious."
+    assert len(list(outside.iterdir())) == 1
 
 
 def test_a_draft_that_is_no_file_of_the_workspace(workspace: Workspace, task: Task, tmp_path: Path) -> None:

@@ -239,7 +239,7 @@ def blame_command(workspace: Workspace, address: str, json_: bool) -> None:
         if one.changed != one.origin:
             secho(f"     changed by {_mark(one.changed)}", dim=True)
         if version_number := history.memory_version(one.changed):
-            click.secho(f"     with version {version_number} of the memory", dim=True)
+            secho(f"     with version {version_number} of the memory", dim=True)
         elif memory := history.memory(one.changed):
             files = ", ".join(f"{name} {sha256[:8]}" for name, sha256 in memory.items())
             secho(f"     with {files}", dim=True)

@@ -38,6 +38,7 @@ MODULES = (
     "listeners",
     "quick_commands",
     "comparisons",
+    "strangers",
     "books",
     "merging",
     "compactions",
