@@ -1,4 +1,7 @@
-"""``scripts/scorecard [--quick] [--seed N] [NAME...]``: trust, as figures anyone can reproduce."""
+"""``scripts/scorecard [--quick] [--seed N] [NAME...]``: trust, as figures anyone can reproduce.
+
+Exit code 0: all of them hold. 1: one falls short. 3: none does, but one could not be measured here.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,12 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from figure import Figure, Outcome, Run
+from figure import Figure, Outcome, Run, file_system
 
 MODULES = (
     "kills",
@@ -44,6 +50,8 @@ MODULES = (
     "compactions",
 )
 
+_SHORT, _NOT_MEASURED = 1, 3
+
 
 def main() -> int:
     options = _options()
@@ -51,12 +59,12 @@ def main() -> int:
     if options.names:
         figures = [figure for figure in figures if any(name in figure.name for name in options.names)]
     print(f"seed {options.seed}{', quick' if options.quick else ''}", flush=True)
-    results = []
+    results = list[dict[str, Any]]()
     for figure in figures:
         outcome, seconds = _measure(figure, options.quick, options.seed)
-        mark = {True: "ok", False: "SHORT", None: "skipped"}[outcome.ok]
-        print(f"{mark:8}{figure.name}\n        target  {figure.target}", flush=True)
-        print(f"        got     {outcome.got}  ({seconds:.1f} s)", flush=True)
+        mark = {True: "ok      ", False: "SHORT   ", None: "NOT MEASURED\n        "}[outcome.ok]
+        print(f"{mark}{figure.name}\n        target  {figure.target}", flush=True)
+        print(f"        got     {outcome.got}  ({seconds:.1f} s, {outcome.disk})", flush=True)
         results.append(
             {
                 "figure": figure.name,
@@ -64,17 +72,33 @@ def main() -> int:
                 "got": outcome.got,
                 "ok": outcome.ok,
                 "seconds": round(seconds, 1),
+                "disk": outcome.disk,
             }
         )
     if options.json:
         options.json.write_text(json.dumps(results, indent=2, ensure_ascii=False))
-    short = [result for result in results if result["ok"] is False]
-    print(f"{len(results) - len(short)} of {len(results)} figures hold")
-    return 1 if short else 0
+    print("\n".join(summary(results)))
+    return exit_code([result["ok"] for result in results])
+
+
+def exit_code(verdicts: Sequence[bool | None]) -> int:
+    return _SHORT if False in verdicts else _NOT_MEASURED if None in verdicts or not verdicts else 0
+
+
+def summary(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What is said at the end, so that nobody has to look for it: what fell short, what was not measured."""
+    lines = []
+    for ok, mark in ((None, "NOT MEASURED"), (False, "SHORT")):
+        lines += [f"{mark}: {each['figure']}: {each['got']}" for each in results if each["ok"] is ok]
+    verdicts = [result["ok"] for result in results]
+    held = f"{verdicts.count(True)} of {len(results)} figures hold"
+    unmeasured = verdicts.count(None)
+    return [*lines, f"{held}, {unmeasured} not measured" if unmeasured else held]
 
 
 def _measure(figure: Figure, quick: bool, seed: int) -> tuple[Outcome, float]:
     folder = Path(tempfile.mkdtemp(prefix="scorecard-"))
+    disk = file_system(folder)
     os.environ["XDG_CONFIG_HOME"] = str(folder / "config")  # nobody's own settings
     started = time.monotonic()
     try:
@@ -83,7 +107,7 @@ def _measure(figure: Figure, quick: bool, seed: int) -> tuple[Outcome, float]:
         outcome = Outcome(f"{type(error).__name__}: {error}", False)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return outcome, time.monotonic() - started
+    return replace(outcome, disk=outcome.disk or disk), time.monotonic() - started
 
 
 def _figures(module: str) -> list[Figure]:

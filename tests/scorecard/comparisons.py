@@ -22,13 +22,13 @@ def _measure(run: Run) -> Outcome:
         for case, (before, after) in _cases(language, run.random()).items():
             taken = []
             for _ in range(1 if run.quick else 5):
-                started = time.perf_counter()
+                started = time.process_time()  # whatever else runs beside it
                 compare(before, after)
-                taken.append(time.perf_counter() - started)
+                taken.append(time.process_time() - started)
             seconds[f"{language}, {case}"] = sorted(taken)[len(taken) // 2]
     slowest = max(seconds, key=lambda case: seconds[case])
     got = f"{len(seconds)} cases: at most {seconds[slowest]:.2f} s ({slowest})"
-    return Outcome(got, seconds[slowest] < SECONDS or run.quick)
+    return Outcome(got, seconds[slowest] < SECONDS)
 
 
 def _cases(language: str, chance: random.Random) -> dict[str, tuple[str, str]]:

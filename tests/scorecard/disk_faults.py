@@ -111,17 +111,25 @@ def _measure_apart(run: Run) -> Outcome:
     with in_memory(run.folder) as folder:
         totals.update(_simulated(folder, random, every=20 if run.quick else 1))
     simulated = totals.pop("faults")
-    full = 1
     try:
         totals.update(_full_disk(run, random))
-        full = totals.pop("full", 0)
-        real = f"{full:,} on a full tmpfs"
     except NotPossible as why:
-        real = f"the full tmpfs was skipped: {why}"
+        return outcome(simulated, totals, not_measured=str(why))
+    return outcome(simulated, totals)
+
+
+def outcome(simulated: int, totals: Counter[str], not_measured: str = "") -> Outcome:
+    """
+    :param totals: how often a disk was really full, under ``full``, and what was wrong.
+    :param not_measured: why none could be.
+    """
+    full = totals.pop("full", 0)
+    real = f"full tmpfs not measured: {not_measured}" if not_measured else f"{full:,} on a full tmpfs"
     wrong = ", ".join(f"{count} times {what}" for what, count in totals.items())
-    return Outcome(
-        f"{simulated:,} faults simulated, {real}: {wrong or 'all as they should be'}", not wrong and full > 0
-    )
+    got = f"{simulated:,} faults simulated, {real}: {wrong or 'all as they should be'}"
+    if not_measured and not wrong:
+        return Outcome(got, None)
+    return Outcome(got, not wrong and full > 0)
 
 
 def _simulated(folder: Path, random: Random, every: int) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,9 @@ class Outcome:
     got: str
     """Counts of what was done and of what went wrong, in words."""
     ok: bool | None
-    """None: skipped, and ``got`` says why."""
+    """None: not measured, or not all of it, and ``got`` says why. That never counts as one that holds."""
+    disk: str = ""
+    """The file system that was measured; empty: that of the run's folder."""
 
 
 @dataclass(frozen=True)
@@ -39,3 +42,16 @@ class Figure:
     target: str
     """In words; what a quick run is held to is the same, scaled."""
     measure: Callable[[Run], Outcome]
+
+
+def file_system(folder: Path) -> str:
+    """Of which kind the disk of a folder is, as Linux calls it; elsewhere what the system is."""
+    mounts = Path("/proc/self/mounts")
+    if not mounts.exists():
+        return sys.platform
+    place = folder.resolve()
+    kinds = {}
+    for line in mounts.read_text(errors="surrogateescape").splitlines():
+        _, where, kind, *_ = line.split(" ")
+        kinds[Path(where.encode().decode("unicode_escape"))] = kind  # the last one lies over the others
+    return next((kinds[folder] for folder in [place, *place.parents] if folder in kinds), "unknown")

@@ -18,6 +18,7 @@ from smartwriter.tasks import Draft, Task, Turn, TurnState, now
 
 TASKS = 1000
 TASKS_S = 0.3
+_QUICK_TASKS_S = 1.0
 SESSIONS = 10_000
 DOCTOR_S = 20.0
 _RUNS = 7
@@ -34,7 +35,8 @@ def _measure_tasks(run: Run) -> Outcome:
             assert done.stdout.count("\n") == TASKS
     median = statistics.median(seconds)
     got = f"{TASKS} tasks, {_RUNS} runs: {median:.2f} s ({min(seconds):.2f}-{max(seconds):.2f})"
-    return Outcome(got, median < TASKS_S or run.quick)
+    # A quick run comes beside others: the fastest of its runs, and a limit that only another order breaks.
+    return Outcome(got, min(seconds) < _QUICK_TASKS_S if run.quick else median < TASKS_S)
 
 
 def _measure_doctor(run: Run) -> Outcome:
