@@ -37,6 +37,7 @@ MODULES = (
     "draft_kills",
     "many_tasks",
     "idle_tasks",
+    "articles",
     "host_kills",
     "orphans",
     "two_writers",
