@@ -9,7 +9,7 @@ import pytest
 from blockbuster import BlockBuster
 
 from smartwriter.broadcast import Broadcast, follow
-from smartwriter.events import Event, Finished, TextDelta, ToolUsed, TurnStarted
+from smartwriter.events import Event, Finished, TextDelta, TextDropped, ToolUsed, TurnStarted
 from smartwriter.live import LiveJournal, LiveReader
 from smartwriter.tasks import Turn, TurnState
 
@@ -164,6 +164,15 @@ async def test_partial_text_and_endings(tmp_path: Path) -> None:
     turn = Turn(number=1, uuid="u", session_id="s", prompt="Go.", state=TurnState.finished)
     await anyio.to_thread.run_sync(live.append, [Finished(task="k7mq", draft="main", turn=turn)])
     assert await anyio.to_thread.run_sync(LiveJournal.has_ended, path)
+
+
+async def test_what_was_taken_back_is_no_part_of_the_answer(tmp_path: Path) -> None:
+    """An attempt that the API broke off and makes anew leaves nothing of its words in what is kept."""
+    live = await new_live(tmp_path / "live.jsonl")
+    dropped = TextDropped(task="k7mq", draft="main", turn=1, characters=5)
+    heard: list[Event] = [delta("one, "), delta("two, "), dropped, delta("three")]
+    await anyio.to_thread.run_sync(live.append, heard)
+    assert await anyio.to_thread.run_sync(live.partial_text, 1) == "one, three"
 
 
 async def test_what_a_full_disk_did_not_take_is_kept_with_the_next(tmp_path: Path) -> None:

@@ -84,6 +84,29 @@ def test_a_fork_that_was_cut_off_leaves_nothing(tmp_path: Path, at: int | None) 
     assert step > 5
 
 
+def test_a_fork_begun_anew_has_nothing_of_the_one_that_was_cut_off(tmp_path: Path) -> None:
+    """Killed anywhere and made again, without any repair, a fork has its turns and versions once."""
+    origin = Workspace.create(tmp_path / "origin")
+    task = written(origin, "Herons")
+
+    def made(workspace: Workspace) -> list[object]:
+        forked(workspace, task.id)
+        turns = [turn.uuid for turn in workspace.tasks.turns(task, "draft-2")]
+        versions = [(one.number, one.text) for one in workspace.text(task, "draft-2").revisions()]
+        return [turns, versions, workspace.text(task, "draft-2").path.read_text()]
+
+    expected = made(Workspace(Path(shutil.copytree(origin.root, tmp_path / "whole"))))
+    step, died = 0, True
+    while died:
+        workspace = Workspace(Path(shutil.copytree(origin.root, tmp_path / f"{step}")))
+        died = killed_before(step, partial(forked, workspace, task.id))
+        if "draft-2" not in workspace.tasks.find(task.id).drafts:
+            assert made(workspace) == expected, step
+        shutil.rmtree(workspace.root)
+        step += 1
+    assert step > 5
+
+
 def test_a_lost_task_list_comes_back(workspace: Workspace) -> None:
     """Titles, collections, folders and drafts are as they were, each task with its own texts, also where they
     were edited by hand; what was dropped stays so."""

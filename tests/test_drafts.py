@@ -480,6 +480,15 @@ def test_a_hand_edit_that_a_dead_turn_wrote_over_is_not_known(draft: DraftText) 
     assert known_after(turn.model_copy(update={"revision": 4}), draft.revisions()) == 4
 
 
+def test_a_summary_holds_no_text(draft: DraftText) -> None:
+    """After a compaction the model knows no version; after one that failed, what it knew before."""
+    draft.write("One.", author="model", turn=1)
+    turn = Turn(number=2, uuid="u", session_id="s", prompt="/compact", state=TurnState.finished, revision=1)
+    assert known_after(turn, draft.revisions()) == 0
+    failed = turn.model_copy(update={"state": TurnState.failed})
+    assert known_after(failed, draft.revisions()) == 1
+
+
 def test_a_link_and_the_permissions_of_the_file_stay(draft: DraftText, tmp_path: Path) -> None:
     """Who keeps the text elsewhere, or from other people's eyes, keeps doing so."""
     elsewhere = tmp_path / "notes" / "ferry.md"

@@ -411,8 +411,9 @@ def test_a_nested_uuid_is_no_duplicate(path: Path) -> None:
         {"type": "user", "uuid": "b", "text": json.dumps(entry(3))},
     ]
     one.append(quoting)
-    one.append(entries(1, 2, 3))
-    Journal(path, unique=True).append(entries(1, 2, 3, 4))
+    one.append(entries(1))
+    Journal(path, unique=True).append(entries(1, 2, 3))  # which has to look into the file
+    one.append(entries(1, 2, 3, 4))
     assert one.read().entries == quoting + entries(1, 2, 3, 4)
 
 
@@ -732,6 +733,16 @@ def test_reading_and_appending_can_be_one_step(path: Path) -> None:
         transaction.append(entries(1))
         assert one.read().size == transaction.size
     assert numbers(one.read().entries) == [0, 1]
+
+
+def test_a_lock_alone_leaves_no_file(path: Path) -> None:
+    """Who only looks under the lock, or fails there, leaves nothing that passes for a journal."""
+    with Journal(path).locked() as transaction:
+        assert transaction.size == 0
+    assert not path.exists()
+    with pytest.raises(ZeroDivisionError), Journal(path).locked():
+        _ = 1 / 0
+    assert not path.exists()
 
 
 def test_a_file_moved_away_while_an_append_waits(path: Path, disk: Disk) -> None:

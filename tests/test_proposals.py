@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from dying import killed_before
@@ -270,8 +271,8 @@ def test_a_hand_edit_meanwhile_is_kept(
     made = proposed(proposals, "New.")
     write_document, edits = journal.write_document, iter(["- Mine.\n", "- Mine, too.\n"])
 
-    def slow(path: Path, data: str | bytes) -> None:
-        write_document(path, data)
+    def slow(path: Path, data: str | bytes, **options: Any) -> None:
+        write_document(path, data, **options)
         if edit := next(edits, ""):
             with (collection.path / "memory.md").open("a") as file:
                 file.write(edit)

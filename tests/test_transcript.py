@@ -7,7 +7,7 @@ import pytest
 
 from smartwriter.damage import Entry
 from smartwriter.journal import Journal
-from smartwriter.transcript import Message, Transcript, cut, messages, relinked
+from smartwriter.transcript import Message, Transcript, answer_to, cut, messages, relinked
 
 
 def user(uuid: str, content: Any, **more: Any) -> Entry:
@@ -113,6 +113,17 @@ def test_an_entry_of_an_unknown_shape_says_nothing(entry: Entry) -> None:
         "p-1",
         "p-2",
     ]
+
+
+def test_an_answer_ends_where_the_next_prompt_begins() -> None:
+    """What was answered to a later prompt is no part of an answer, and makes none whole."""
+    broken = assistant("a-1", text("好。"))
+    whole = assistant("a-2", text("行。"))
+    whole["message"]["stop_reason"] = "end_turn"
+    entries = linked(user("p-1", "写"), broken, user("p-2", "再"), whole)
+    assert answer_to(entries, "p-1", {"p-2"}) is None
+    assert answer_to(entries, "p-1", {"p-2"}, whole=False) == "好。"
+    assert answer_to(entries, "p-2") == "行。"
 
 
 def test_an_abandoned_line_is_not_said() -> None:
