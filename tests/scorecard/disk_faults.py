@@ -16,14 +16,15 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from figure import Figure, Outcome, Run
+import oracle
+from figure import Figure, Outcome, Run, file_system
 from mounts import NotPossible, keep_to_ourselves, mounted
 from writers import Entry, entries, in_memory, in_parallel
 
@@ -109,13 +110,14 @@ def _measure_apart(run: Run) -> Outcome:
     random = run.random()
     totals = Counter[str]()
     with in_memory(run.folder) as folder:
+        disk = file_system(folder)
         totals.update(_simulated(folder, random, every=20 if run.quick else 1))
     simulated = totals.pop("faults")
     try:
         totals.update(_full_disk(run, random))
     except NotPossible as why:
-        return outcome(simulated, totals, not_measured=str(why))
-    return outcome(simulated, totals)
+        return replace(outcome(simulated, totals, not_measured=str(why)), disk=disk)
+    return replace(outcome(simulated, totals), disk=disk)
 
 
 def outcome(simulated: int, totals: Counter[str], not_measured: str = "") -> Outcome:
@@ -188,10 +190,9 @@ def _refused(before: _Before, faults: Faults, *, same: bool, rolled_back: bool =
 
 def _holds(before: _Before) -> bool:
     """Old bytes first and then the whole batch, in order, whatever torn line is between."""
-    data = before.now() or b""
-    kept, found = before.path.with_name("kept"), journal.read(before.path).entries
-    kept.write_bytes(before.data or b"")
-    return data.startswith(before.data or b"") and found == journal.read(kept).entries + before.batch
+    data, old = before.now() or b"", before.data or b""
+    kept = [one for line in old.split(b"\n") if (one := oracle.entry(line)) is not None]
+    return data.startswith(old) and oracle.read(before.path).entries == kept + before.batch
 
 
 def _append_fails(transcript: journal.Journal, batch: list[Entry], number: int) -> Iterator[str]:

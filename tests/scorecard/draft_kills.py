@@ -10,7 +10,8 @@ it, and after it what did. After the kill, and after each operation that was ack
 - the text is that of the last revision, or the last hand edit; a fork is there whole or not at all.
 
 Then the next operation must work on each draft, and nothing may lie in the folder of the texts but
-theirs. Half of the kills are aimed at the moment when a text is recorded, and not yet in its file.
+theirs. What lies there is read by plain means (``oracle``), and the product must read the same. Half of
+the kills are aimed at the moment when a text is recorded, and not yet in its file.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import json
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,8 +29,9 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from figure import Figure, Outcome, Run
-from writers import Report, entries, in_memory, in_parallel, start
+from figure import Figure, Outcome, Run, file_system
+from oracle import Disk
+from writers import Report, entries, forget_folders, in_memory, in_parallel, start
 
 from smartwriter.drafts import current_number, sha256_of, text_of
 from smartwriter.errors import Invalid, TextConflict
@@ -118,7 +120,9 @@ class _Worker:
         """:param names: of the drafts that it may change, the one that gets a text first."""
         self.tell({"begin": kind, "names": names, **said})
         yield
-        self.tell({"end": kind, **_described(self.workspace, [*names, *filter(None, [said.get("made")])])})
+        self.tell(
+            {"end": kind, **_described(self.workspace.root, [*names, *filter(None, [said.get("made")])])}
+        )
 
     def tell(self, message: dict[str, Any]) -> None:
         self._report(json.dumps(message).encode() + b"\n")
@@ -290,23 +294,47 @@ def _take_turn(workspace: Workspace, task: Task, name: str, random: Random) -> N
     workspace.tasks.record(task, name, [turn])
 
 
-def _described(workspace: Workspace, names: list[str]) -> dict[str, Any]:
-    """What a process that looks at drafts finds."""
-    (task,) = workspace.tasks.all()
+def _described(root: Path, names: Iterable[str] = ()) -> dict[str, Any]:
+    """What lies there of these drafts, or of all, read by plain means."""
+    disk = Disk(root)
+    (task,) = disk.tasks()
     return {
-        "current": task.current,
-        "dropped": {name: draft.dropped for name, draft in task.drafts.items()},
+        "current": task["current"],
+        "dropped": {name: bool(draft["dropped"]) for name, draft in task["drafts"].items()},
         "lines": {
             name: {
-                "revisions": [[one.number, _hash(one.text), one.aside] for one in text.revisions()],
-                "shown": _hash(text.read()),
-                "turns": len(workspace.tasks.turns(task, name)),
+                "revisions": [
+                    [one["number"], _hash(one["text"]), one.get("aside", False)]
+                    for one in disk.revisions(task, name)
+                ],
+                "shown": _hash(disk.text(task, name)),
+                "turns": len(disk.turns(task, name)),
             }
-            for name in names
-            if name in task.drafts
-            for text in [workspace.text(task, name)]
+            for name in names or task["drafts"]
+            if name in task["drafts"]
         },
     }
+
+
+def _check_reading(workspace: Workspace, task: Task) -> None:
+    """The product must find the same as plain means do."""
+    disk = Disk(workspace.root)
+    (plain,) = disk.tasks()
+    if task.current != plain["current"] or set(task.drafts) != set(plain["drafts"]):
+        raise _Wrong("another task is read than the one that stands there")
+    for name in task.drafts:
+        text = workspace.text(task, name)
+        revisions = [(one.number, one.text, one.aside) for one in text.revisions()]
+        if revisions != [
+            (one["number"], one["text"], one.get("aside", False)) for one in disk.revisions(plain, name)
+        ]:
+            raise _Wrong("other revisions are read than those that stand there")
+        if text.read() != disk.text(plain, name):
+            raise _Wrong("another text is read than the one that stands there")
+        if [turn.uuid for turn in workspace.tasks.turns(task, name)] != [
+            turn["uuid"] for turn in disk.turns(plain, name)
+        ]:
+            raise _Wrong("other turns are read than those that stand there")
 
 
 # --- the one that watches -----------------------------------------------------------------------
@@ -320,6 +348,7 @@ def _measure(run: Run) -> Outcome:
     kills = run.scaled(_KILLS)
     share = -(-kills // _WORKERS)
     with in_memory(run.folder) as folder:
+        disk = file_system(folder)
         jobs = [
             partial(_cycles, folder / str(number), Random(f"{run.seed}-{number}"), share)
             for number in range(_WORKERS)
@@ -334,6 +363,7 @@ def _measure(run: Run) -> Outcome:
         f"and its file; {operations:,} operations acknowledged, {temporary} temporary files left; "
         f"{wrong or '0 faults'}",
         not wrong and done >= kills and between >= kills / 100,
+        disk,
     )
 
 
@@ -341,6 +371,7 @@ def _cycles(folder: Path, random: Random, count: int) -> Counter[str]:
     totals = Counter[str]()
     while totals["kills"] < count:
         shutil.rmtree(folder, ignore_errors=True)
+        forget_folders()
         state = _new_task(folder, random)
         for _ in range(min(_KILLS_PER_TASK, count - totals["kills"])):
             totals["kills"] += 1
@@ -400,9 +431,10 @@ def _after_kill(folder: Path, state: _State, begun: dict[str, Any] | None, rando
     behind = [name for name in task.drafts if _is_behind(workspace, task, name)]
     counted += ["between" for _ in behind]
     idle: dict[str, Any] = {"begin": "nothing", "names": [], "keeps": True}
-    found = _described(workspace, list(task.drafts))
+    found = _described(folder)
     _check(state, begun or idle, found, done=False)
-    _check_forks(workspace, task)
+    _check_reading(workspace, task)
+    _check_forks(folder)
     for path, old in state.data.items():
         if not (folder / path).read_bytes().startswith(old):
             raise _Wrong(f"old bytes of {path} changed")
@@ -495,15 +527,13 @@ def _take_over(state: _State, begun: dict[str, Any], found: dict[str, Any]) -> N
         state.lines[name].dropped = dropped
 
 
-def _check_forks(workspace: Workspace, task: Task) -> None:
+def _check_forks(root: Path) -> None:
     """What is recorded as a draft has its whole conversation."""
-    for name, draft in task.drafts.items():
-        turns = workspace.tasks.turns(task, name)
-        transcript = workspace.transcript(task, draft)
-        said = (
-            {entry.get("uuid") for entry in transcript.read().entries} if transcript.has_entries() else set()
-        )
-        if not {turn.uuid for turn in turns} <= said:
+    disk = Disk(root)
+    (task,) = disk.tasks()
+    for name in task["drafts"]:
+        said = {entry.get("uuid") for entry in disk.session(task, name)}
+        if not {turn["uuid"] for turn in disk.turns(task, name)} <= said:
             raise _Wrong("a draft has turns that are not in its session")
 
 
@@ -540,7 +570,7 @@ def _next_operations(workspace: Workspace, task: Task, begun: dict[str, Any], ra
 
 def _as_found(workspace: Workspace, task: Task) -> _State:
     state = _State({}, task.current)
-    found = _described(workspace, list(task.drafts))
+    found = _described(workspace.root)
     _take_over(state, {}, found)
     hidden = workspace.hidden.relative_to(workspace.root)
     for kind in ("revisions", "turns"):

@@ -5,7 +5,8 @@ may first repeat batches that were acknowledged long ago, then the one that was 
 appends new ones until it dies. A batch counts as acknowledged when the writer's report of it is
 in the pipe, which it writes once ``append`` has returned. After each kill the session must hold
 all acknowledged batches in order, then the first few entries of the one under way and nothing
-else; and its old bytes must still be the start of its new ones.
+else; and its old bytes must still be the start of its new ones. Read by plain means (``oracle``), each
+line must be one entry, or the torn beginning of one.
 
 A kill tears a line only where it lands inside a ``write`` of megabytes, which the kernel breaks
 off between two pages. So some sessions get batches of that size.
@@ -24,8 +25,9 @@ from itertools import chain
 from pathlib import Path
 from random import Random
 
-from figure import Figure, Outcome, Run
-from writers import Entry, Report, entries, fault, glued, in_memory, in_parallel, start
+import oracle
+from figure import Figure, Outcome, Run, file_system
+from writers import Entry, Report, entries, fault, in_memory, in_parallel, start
 
 from smartwriter import journal
 
@@ -66,6 +68,8 @@ class _Session:
     acknowledged: int = 0
     data: bytes = b""
     """Of its file, after the last kill."""
+    torn: int = 0
+    """Lines in it."""
 
     def batch(self, number: int) -> list[Entry]:
         # The writer and its watcher each make their own: the same, as only the number decides.
@@ -82,6 +86,7 @@ def _measure(run: Run) -> Outcome:
     cycles = run.scaled(_CYCLES)
     share = -(-cycles // _WORKERS)
     with in_memory(run.folder) as folder:
+        disk = file_system(folder)
         jobs = [
             partial(_cycles, folder / str(number), Random(f"{run.seed}-{number}"), share)
             for number in range(_WORKERS)
@@ -93,6 +98,7 @@ def _measure(run: Run) -> Outcome:
         f"{kills:,} kills, {acknowledged:,} entries acknowledged, "
         f"{wrong or '0 lost, invented or reordered'}; {torn:,} tore a line ({torn / kills:.1%})",
         not wrong and kills >= cycles and torn >= kills / 100,
+        disk,
     )
 
 
@@ -144,16 +150,15 @@ def _append_until_killed(session: _Session, again: list[int], report: Report) ->
 def _verdict(session: _Session) -> list[str]:
     under_way = session.batch(session.acknowledged)
     acknowledged = list(chain.from_iterable(session.batches[: session.acknowledged]))
-    if not session.path.exists():
-        return ["lost"] if session.data else []
-    contents = journal.read(session.path)
-    verdict = [wrong] if (wrong := fault(contents.entries, acknowledged, under_way)) else []
-    if glued(session.path, contents.damage):
+    data = session.path.read_bytes() if session.path.exists() else b""
+    found = oracle.read(session.path)
+    verdict = [wrong] if (wrong := fault(found.entries, acknowledged, under_way)) else []
+    new = found.torn[session.torn :]
+    if len(new) > 1 or not all(oracle.begins_one_of(line, under_way) for line in new):
         verdict.append("glued to a torn line")
-    data = session.path.read_bytes()
     if not data.startswith(session.data):
         verdict.append("with old bytes changed")
-    session.data = data
+    session.data, session.torn = data, len(found.torn)
     return [*verdict, "torn"] if data and not data.endswith(b"\n") else verdict
 
 

@@ -23,12 +23,12 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 
+import oracle
 from disk_faults import Faults, on_disk_with
-from figure import Figure, Outcome, Run
-from writers import Child, Entry, Report, glued, in_memory, kill_all, start, text, uuid
+from figure import Figure, Outcome, Run, file_system
+from writers import Child, Entry, Report, in_memory, kill_all, start, text, uuid
 
 from smartwriter import journal
-from smartwriter.damage import Damage
 from smartwriter.errors import JournalError
 
 _WRITERS = 32
@@ -165,22 +165,27 @@ def _measure(run: Run, *, kills: int) -> Outcome:
         crew = _Crew(plan)
         crew.run(run.random(), run.scaled(kills) / batches if kills else 0)
         wrong, torn = _verdict(plan)
-        size = plan.path.stat().st_size
+        size, disk = plan.path.stat().st_size, file_system(folder)
     failed = f"{crew.repeated} failed syncs"
     killed = f", {crew.kills} killed, {torn} torn lines" if kills else ""
     found = ", ".join(f"{count} {what}" for what, count in wrong.items()) or "exact count and order"
     return Outcome(
         f"{_WRITERS} × {plan.entries:,} entries, {size / 1e6:,.0f} MB, {failed}{killed}: {found}",
         not wrong and crew.kills >= run.scaled(kills) // 2 * bool(kills) and (kills > 0 or not torn),
+        disk,
     )
 
 
 def _verdict(plan: _Plan) -> tuple[Counter[str], int]:
-    """What is wrong with the entries, and how many stretches hold none."""
+    """What is wrong with the entries, and how many lines hold none."""
     wrong = Counter[str]()
-    torn: list[Damage] = []
+    torn = 0
     expected = Counter[int]()  # the number of the next entry of each writer
-    for _, entry in journal.stream(plan.path, on_damage=torn.append):
+    for line, entry in oracle.stream(plan.path):
+        if entry is None:
+            torn += 1
+            wrong["glued to a torn line"] += line.count(b'{"type":"user","writer":') > 1
+            continue
         writer, number = entry["writer"], entry["number"]
         if entry["check"] != _check(entry["message"]["content"]):
             wrong["changed"] += 1
@@ -189,8 +194,7 @@ def _verdict(plan: _Plan) -> tuple[Counter[str], int]:
         wrong["lost"] += max(0, number - expected[writer])
         expected[writer] = max(expected[writer], number + 1)
     wrong["lost"] += sum(plan.entries - expected[writer] for writer in range(_WRITERS))
-    wrong["glued to a torn line"] += glued(plan.path, torn)
-    return +wrong, len(torn)
+    return +wrong, torn
 
 
 FIGURES = [

@@ -7,7 +7,7 @@ allows: for all but a fork, all old or all new, and every file that is not its o
 the same operation, started again, must complete.
 
 What the operations hand to other threads runs in their own one here, so that the order of calls
-does not depend on luck.
+does not depend on luck. The verdict is by plain means (``oracle``); what the product reads must be the same.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
-from figure import Figure, Outcome, Run
-from writers import Entry, entries, glued, in_memory, start
+import oracle
+from figure import Figure, Outcome, Run, file_system
+from oracle import Disk
+from writers import Entry, entries, forget_folders, in_memory, start
 
 from smartwriter import fork, journal
 from smartwriter.errors import AlreadyExists
 from smartwriter.session_store import FileSessionStore
-from smartwriter.tasks import Draft, Task, Turn, TurnState
+from smartwriter.tasks import Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -71,6 +73,7 @@ def _measure(run: Run) -> Outcome:
     step = _QUICK_STEP if run.quick else 1
     random = run.random()
     with in_memory(run.folder) as folder:
+        disk = file_system(folder)
         for operation in _OPERATIONS:
             stops = 0
             for stops, faults in _kills(operation, folder, range(random.randint(1, step), _LONGEST, step)):
@@ -78,17 +81,21 @@ def _measure(run: Run) -> Outcome:
             counts.append(f"{operation.name} {stops}")
     got = f"killed at {f'1 in {step}' if run.quick else 'each'} of the stops of {', '.join(counts)}"
     return Outcome(
-        f"{got}: {f'{len(wrong)} invalid states, {wrong[0]}' if wrong else '0 invalid states'}", not wrong
+        f"{got}: {f'{len(wrong)} invalid states, {wrong[0]}' if wrong else '0 invalid states'}",
+        not wrong,
+        disk,
     )
 
 
 def _kills(operation: _Operation, root: Path, stops: Iterable[int]) -> Iterator[tuple[int, list[str]]]:
     """Each stop, until the operation comes to its end; and what was wrong after the kill there."""
     template, folder = root / operation.name, root / "trial"
+    forget_folders()
     operation.prepare(template)
     before = _files(template)
     for number in stops:
         shutil.copytree(template, folder)
+        forget_folders()
         killed = _killed_at(number, partial(operation.run, folder))
         yield number, list(_faults(operation, folder, before, killed))
         shutil.rmtree(folder)
@@ -211,11 +218,15 @@ def _append(folder: Path, key: SessionKey, batch: list[Any]) -> None:
     anyio.run(_store(folder).append, key, batch)
 
 
-def _load(folder: Path, key: SessionKey) -> list[Any] | None:
-    try:
-        return journal.read(_store(folder).path(key)).entries
-    except FileNotFoundError:
-        return None
+def _load(folder: Path, key: SessionKey) -> list[Entry] | None:
+    """Of a session, and what the store makes of it; the plain way and the product's must agree."""
+    name = "/".join(filter(None, [key["session_id"], key.get("subpath")]))
+    path = folder / ".smartwriter" / "sessions" / key["project_key"] / f"{name}.jsonl"
+    found = oracle.read(path).entries if path.exists() else None
+    loaded: Any = anyio.run(_store(folder).load, key)
+    if loaded != found:
+        raise RuntimeError("the store loads something else than what stands there")
+    return found
 
 
 def _two_sessions(folder: Path) -> None:
@@ -235,8 +246,8 @@ def _torn_session(folder: Path) -> None:
 
 def _append_fault(folder: Path, before: list[list[Entry] | None]) -> str:
     found = _load(folder, _KEY)
-    path = folder / _SESSION_FILE
-    if path.exists() and glued(path, journal.read(path).damage):
+    torn = oracle.read(folder / _SESSION_FILE).torn
+    if not all(oracle.begins_one_of(line, _NEW) for line in torn):
         return "an entry on a torn line"
     return "" if found in before else f"{len(found or [])} entries, neither the old nor the new"
 
@@ -323,32 +334,37 @@ def _fork(folder: Path) -> None:
 
 def _fork_fault(folder: Path) -> str:
     """Not recorded, so that nothing shows it; or complete."""
-    _, task = _task(folder)
-    return _trial_fault(folder) if "trial" in task.drafts else ""
+    return _trial_fault(folder) if "trial" in _plain(folder)["drafts"] else ""
+
+
+def _plain(folder: Path) -> Entry:
+    """The task's line, as it stands on the disk. The product must find the same task."""
+    (task,) = (task for task in Disk(folder).tasks() if task["title"] == "渡口")
+    _, found = _task(folder)
+    if set(found.drafts) != set(task["drafts"]):
+        raise RuntimeError("the task list is read as something else than what stands there")
+    return task
 
 
 def _trial_fault(folder: Path) -> str:
-    workspace, task = _task(folder)
-    if set(task.drafts) != {"main", "trial"}:
-        return f"drafts are {', '.join(task.drafts)}"
-    trial = task.drafts["trial"]
-    turns = workspace.tasks.turns(task, "trial")
-    said = [entry["uuid"] for entry in _session(workspace, task, trial) if entry["type"] == "user"]
-    if [turn.uuid for turn in turns] != said or len(said) != 2:
+    disk, task = Disk(folder), _plain(folder)
+    if set(task["drafts"]) != {"main", "trial"}:
+        return f"drafts are {', '.join(task['drafts'])}"
+    turns = disk.turns(task, "trial")
+    said = [entry["uuid"] for entry in disk.session(task, "trial") if entry["type"] == "user"]
+    if [turn["uuid"] for turn in turns] != said or len(said) != 2:
         return "its turns are not in its session"
-    if {turn.session_id for turn in turns} != {trial.session_id}:
+    if {turn["session_id"] for turn in turns} != {task["drafts"]["trial"]["session_id"]}:
         return "its turns are of another session"
-    return "" if workspace.text(task, "trial").read() == _TEXTS[1] else "its text is another"
-
-
-def _session(workspace: Workspace, task: Task, draft: Draft) -> list[Entry]:
-    return workspace.transcript(task, draft).read().entries
+    return "" if disk.text(task, "trial") == _TEXTS[1] else "its text is another"
 
 
 def _title(folder: Path) -> str:
     """Of the first task; empty when the other one is not as it was."""
-    task, other, *_ = Workspace(folder).tasks.all()
-    return task.title if other.title == "another" and len(other.drafts) == 1 else ""
+    task, other, *_ = Disk(folder).tasks()
+    if [each.title for each in Workspace(folder).tasks.all()[:2]] != [task["title"], other["title"]]:
+        return "other tasks than those that stand there"
+    return str(task["title"]) if other["title"] == "another" and len(other["drafts"]) == 1 else ""
 
 
 def _update(folder: Path) -> None:
@@ -365,7 +381,7 @@ def _create(folder: Path) -> None:
 
 
 def _create_fault(folder: Path, numbers: range) -> str:
-    made = [task for task in Workspace(folder).tasks.all()[2:] if task.title == "third"]
+    made = [task for task in Disk(folder).tasks()[2:] if task["title"] == "third"]
     return "" if len(made) in numbers and _title(folder) == "渡口" else f"{len(made)} new tasks"
 
 
@@ -398,22 +414,23 @@ def _write_text(folder: Path) -> None:
 
 def _text_fault(folder: Path) -> str:
     """No text is lost: the hand edit is in the file, or a revision, or both."""
-    workspace, task = _task(folder)
-    text = workspace.text(task, "main")
-    revisions = [revision.text for revision in text.revisions()]
+    disk, task = Disk(folder), _plain(folder)
+    revisions = [revision["text"] for revision in disk.revisions(task, "main")]
     if revisions not in ([*_TEXTS], [*_TEXTS, _EDIT], [*_TEXTS, _EDIT, _LAST]):
         return f"{len(revisions)} revisions"
     allowed = (_LAST,) if _LAST in revisions else (_EDIT,)
-    return "" if text.read() in allowed else "another text"
+    workspace, found = _task(folder)
+    read = workspace.text(found, "main").read()
+    return "" if read == disk.text(task, "main") and read in allowed else "another text"
 
 
 def _text_undone(folder: Path) -> str:
-    workspace, task = _task(folder)
-    text = workspace.text(task, "main")
-    revisions = [revision.text for revision in text.revisions()]
+    disk, task = Disk(folder), _plain(folder)
+    revisions = [revision["text"] for revision in disk.revisions(task, "main")]
+    text = disk.place(task, "main").read_bytes().decode()
     kept = [*_TEXTS, _EDIT, _LAST]
     rest = set(revisions[len(kept) :])  # the last text again, where the first try had recorded it
-    return "" if text.read() == _LAST and revisions[: len(kept)] == kept and rest <= {_LAST} else "a text"
+    return "" if text == _LAST and revisions[: len(kept)] == kept and rest <= {_LAST} else "a text"
 
 
 # ------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from random import Random
 from typing import Any, TypeVar
 from uuid import UUID
 
-from smartwriter.damage import Damage
+import smartwriter.roots as roots
 
 Entry = dict[str, Any]
 Report = Callable[[bytes], None]
@@ -129,6 +129,11 @@ def in_memory(folder: Path, needed_bytes: int = 1 << 28) -> Iterator[Path]:
         yield Path(name)
 
 
+def forget_folders() -> None:
+    """Another machine, so to say: a folder at the place of one that this process knew may be another one."""
+    roots._held.clear()
+
+
 # --- entries ----------------------------------------------------------------------------------
 
 
@@ -194,16 +199,6 @@ def fault(
     if len(set(uuids)) < len(uuids):
         return "doubled"
     return "reordered" if {entry["uuid"] for entry in acknowledged} <= set(uuids) else "lost"
-
-
-def glued(path: Path, damage: Iterable[Damage]) -> bool:
-    """Whether an entry follows a torn one on its line. The reader saves it, but it must not be so."""
-    with path.open("rb") as file:
-        for stretch in damage:
-            file.seek(stretch.offset + stretch.length)
-            if file.read(1) not in (b"", b"\n"):
-                return True
-    return False
 
 
 def _is_part(rest: Sequence[Entry], batch: Sequence[Entry], holes: bool) -> bool:
