@@ -50,7 +50,7 @@ Durability = Literal["sync", "os"]
 ``"os"``: once the operating system has it; a killed process loses nothing, a power cut may lose
 the last seconds."""
 
-LOCK_TIMEOUT_S = 20.0  # three tries of the SDK stay under its 60 s for one
+LOCK_TIMEOUT_S = 18.0  # three tries of the SDK, with its pauses, stay under its 60 s for one
 _BLOCK_BYTES = 1 << 20
 _SYNCED_LEVELS = 3  # of folders above a journal: another process may just have made them
 _BOM = b"\xef\xbb\xbf"

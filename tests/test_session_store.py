@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
+import claude_agent_sdk._internal.transcript_mirror_batcher as batcher
 import pytest
 from claude_agent_sdk import (
     ClaudeAgentOptions,
@@ -415,6 +416,33 @@ async def test_a_busy_session_is_reported(tmp_path: Path) -> None:
     with pytest.raises(JournalBusy):
         await store.delete(KEY)
     held.__exit__(None, None, None)
+    assert numbers(await store.load(KEY)) == [0]
+
+
+async def test_a_lock_is_waited_for_within_the_sdks_patience(tmp_path: Path) -> None:
+    """All tries of the SDK for one batch end before its time-out, which it would not try again."""
+    tries = batcher.MIRROR_APPEND_MAX_ATTEMPTS
+    pauses_s = sum(batcher.MIRROR_APPEND_BACKOFF_S[: tries - 1])
+    assert tries * journal.LOCK_TIMEOUT_S + pauses_s < batcher.SEND_TIMEOUT_SECONDS
+
+    faster = 50
+    store = FileSessionStore(tmp_path / "store", lock_timeout_s=journal.LOCK_TIMEOUT_S / faster)
+    await store.append(KEY, as_stored(entries(0)))
+    errors = list[str]()
+
+    async def on_error(key: SessionKey | None, error: str) -> None:
+        errors.append(error)
+
+    mirror = batcher.TranscriptMirrorBatcher(
+        store, str(tmp_path), on_error, send_timeout=batcher.SEND_TIMEOUT_SECONDS / faster
+    )
+    path = tmp_path / KEY["project_key"] / f"{KEY['session_id']}.jsonl"
+    mirror.enqueue(str(path), as_stored(entries(1)))
+    held = journal.Journal(store.path(KEY)).locked()
+    await anyio.to_thread.run_sync(held.__enter__)
+    await mirror.flush()
+    held.__exit__(None, None, None)
+    assert len(errors) == 1 and "another writer has held it" in errors[0]
     assert numbers(await store.load(KEY)) == [0]
 
 

@@ -41,6 +41,7 @@ MODULES = (
     "host_kills",
     "orphans",
     "two_writers",
+    "lease_ends",
     "broken_connections",
     "listeners",
     "quick_commands",

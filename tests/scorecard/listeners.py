@@ -1,7 +1,8 @@
 """A listener is cut off after every one of 200 events and comes back by position.
 
 The events are those of real turns, streamed by the CLI; two other listeners watch without a break.
-Half-way the host is restarted. Each event must be heard exactly once by each of the three.
+Half-way the host is restarted. Each event must be heard exactly once by each of the three, with all that
+was told of it; and the words of all events together are those that the API sent.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from smartwriter.agent.offline import Reply, Request, Text
 from smartwriter.broadcast import MERGE_S, follow
 from smartwriter.config import Config
 from smartwriter.engine import Engine
-from smartwriter.events import Event
+from smartwriter.events import Event, TextDelta
 from smartwriter.tasks import Task
 
 EVENTS = 200
@@ -26,9 +27,10 @@ EVENTS = 200
 def _measure(run: Run) -> Outcome:
     wanted = run.scaled(EVENTS)
 
+    pieces = "".join(f"{number:04d} " for number in range(wanted // 2))
+
     def script(request: Request) -> Reply:
         # Each piece comes later than pieces are merged, so that each is an event.
-        pieces = "".join(f"{number:04d} " for number in range(wanted // 2))
         return [Text(pieces, chunk_chars=5, pause_s=MERGE_S * 1.2)]
 
     with stage(run, script) as scene:
@@ -37,15 +39,19 @@ def _measure(run: Run) -> Outcome:
     told, *others = heard
     wrong = sum(other != told for other in others)
     breaks = len(others[0]) - 1
+    said = "".join(event.text for event in told if isinstance(event, TextDelta))
+    turns = sum(event.kind == "turn_started" for event in told)
     got = f"{len(told)} events, {breaks} breaks and a restart: {wrong} of 3 listeners heard otherwise"
-    return Outcome(got, not wrong and len(told) >= wanted)
+    if said != pieces * turns:
+        got += f"; {len(said)} characters were told of {len(pieces) * turns} that were sent"
+    return Outcome(got, not wrong and said == pieces * turns and len(told) >= wanted)
 
 
-async def _listen(scene: Stage, task: Task, wanted: int) -> list[list[int]]:
-    """The positions that were told, and those that each listener heard."""
+async def _listen(scene: Stage, task: Task, wanted: int) -> list[list[Event]]:
+    """What was told, and what each listener heard."""
     path = scene.workspace.live_path(task, "main")
-    told: list[int] = []
-    heard: list[list[int]] = [[], [], []]
+    told: list[Event] = []
+    heard: list[list[Event]] = [[], [], []]
     async with anyio.create_task_group() as group:
         group.start_soon(_often_cut_off, path, heard[0])
         group.start_soon(_steady, path, heard[1])
@@ -55,7 +61,7 @@ async def _listen(scene: Stage, task: Task, wanted: int) -> list[list[int]]:
                 await engine.send(task, task.drafts["main"], "Go.").outcome()
                 while events.statistics().current_buffer_used:
                     event = events.receive_nowait()
-                    told += [event.position] * bool(event.position)
+                    told += [event] * bool(event.position)
             with anyio.move_on_after(20):
                 # They poll the disk, as other processes do.
                 while any(listener[-1:] != told[-1:] for listener in heard):  # noqa: ASYNC110
@@ -64,12 +70,12 @@ async def _listen(scene: Stage, task: Task, wanted: int) -> list[list[int]]:
     return [told, *heard]
 
 
-async def _steady(path: Path, heard: list[int]) -> None:
+async def _steady(path: Path, heard: list[Event]) -> None:
     async for event in follow(path, 0):
         _hear(event, heard)
 
 
-async def _often_cut_off(path: Path, heard: list[int]) -> None:
+async def _often_cut_off(path: Path, heard: list[Event]) -> None:
     known = 0
     while True:
         async with aclosing(follow(path, known)) as events:
@@ -78,10 +84,10 @@ async def _often_cut_off(path: Path, heard: list[int]) -> None:
         _hear(event, heard)
 
 
-def _hear(event: Event, heard: list[int]) -> None:
+def _hear(event: Event, heard: list[Event]) -> None:
     # The first reload only says that nothing is known of a time before this test.
     if event.kind != "reload" or heard:
-        heard.append(event.position)
+        heard.append(event)
 
 
 FIGURES = [
