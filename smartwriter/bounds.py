@@ -7,6 +7,7 @@ of it elsewhere, their own settings allow that folder (``smartwriter.config``), 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator
@@ -102,13 +103,31 @@ def read_regular(path: Path) -> bytes:
 
     :raises Invalid: for anything else. :raises OSError: as usual.
     """
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        raise Invalid(f"{path} is not a regular file.")
-    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    with open(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):  # it was swapped since
-            raise Invalid(f"{path} is not a regular file.")
+    with open(open_regular(path, os.O_RDONLY), "rb") as file:
         return file.read()
+
+
+def open_regular(path: Path, flags: int) -> int:
+    """The descriptor of a file that is one, for this process alone; a new one is for nobody else.
+
+    :raises Invalid: for anything else: already to open it may wait, or do something.
+    :raises OSError: as usual.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        _check_regular(path, os.stat(path))
+    more = (getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+    fd = os.open(path, flags | sum(more), 0o600)
+    try:
+        _check_regular(path, os.fstat(fd))  # it may have been swapped since
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _check_regular(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise Invalid(f"{path} is not a regular file.")
 
 
 def mode_of(path: Path) -> int | None:

@@ -325,7 +325,8 @@ def _bad_revisions(path: Path, revisions: list[Revision], turns: int) -> Iterato
 
 
 def _dead_leases(workspace: Workspace) -> Iterator[Finding]:
-    for path in sorted((workspace.hidden / "locks").rglob("*")):
+    leases = (*workspace.hidden.glob("turns/*/*.lease"), *workspace.hidden.glob("locks/*/*"))
+    for path in sorted((*leases, *workspace.hidden.glob("turns/*/fork"))):
         if bounds.is_own_record(path) and path.is_file() and (holder := left_by(path)):
             yield Finding(
                 "lease",

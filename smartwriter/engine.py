@@ -31,7 +31,6 @@ from smartwriter.broadcast import Broadcast, follow
 from smartwriter.config import Config
 from smartwriter.errors import Invalid, JournalError, SmartWriterError
 from smartwriter.events import Awaited, Event, Failed, Queued, Withdrawn
-from smartwriter.lease import wanted_path
 from smartwriter.orphans import Cli, end, is_alive
 from smartwriter.pool import Place, Pool
 from smartwriter.recovery import (
@@ -523,9 +522,7 @@ def _asked_to_stop(workspace: Workspace, actors: list[_Actor]) -> list[_Actor]:
 
 
 def _wanted(workspace: Workspace, actors: list[_Actor]) -> list[_Actor]:
-    return [
-        actor for actor in actors if wanted_path(workspace.lease_path(actor.task, actor.draft.name)).exists()
-    ]
+    return [actor for actor in actors if workspace.wanted_path(actor.task, actor.draft.name).exists()]
 
 
 def _all_live(clis: list[Cli]) -> bool:

@@ -349,7 +349,7 @@ class Journal:
             try:
                 yield transaction
             finally:
-                if created and transaction.size == 0 and held.fd == fd and _is_at(fd, self.path):
+                if created and transaction.size == 0 and held.fd == fd and is_at(fd, self.path):
                     with contextlib.suppress(OSError):  # nothing came of it: who waits for it makes a new one
                         self.path.unlink()
                 held.release()
@@ -370,7 +370,7 @@ class Journal:
             try:
                 self._wait_for_lock(fd, deadline)
                 # It may have been moved to the trash while we waited.
-                if _is_at(fd, self.path):
+                if is_at(fd, self.path):
                     return fd, created
             except BaseException as error:
                 os.close(fd)
@@ -575,7 +575,8 @@ def _open(path: Path, *, sync: bool) -> tuple[int, bool]:
     raise OSError(errno.EAGAIN, "it keeps being created and deleted", str(path))
 
 
-def _is_at(fd: int, path: Path) -> bool:
+def is_at(fd: int, path: Path) -> bool:
+    """Whether an open file is the one that has this name now."""
     try:
         return os.path.samestat(os.fstat(fd), os.stat(path))
     except FileNotFoundError:

@@ -1,8 +1,12 @@
 """One process at a time writes a draft.
 
-``locks/<task>/<draft>.lock`` is locked while a draft's client is live, by a lock that dies with
-its process. What stands in the file only names the holder to others: a file left behind, or one
-that a sync tool brought, blocks nobody.
+``turns/<task>/<draft>.lease`` is locked while a draft's client is live, by a lock that dies with
+its process. It lies beside the draft's turns, which nobody clears away: whoever deletes a locked file
+lets a second writer in. What stands in the file only names the holder to others: a file left behind, or
+one that a sync tool brought, blocks nobody.
+
+Earlier versions locked a file in ``locks/``, where now only what is asked of a holder is put: one of theirs
+that still runs is heeded.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 
@@ -20,7 +24,7 @@ import portalocker
 
 import smartwriter.bounds as bounds
 import smartwriter.journal as journal
-from smartwriter.errors import DraftBusy
+from smartwriter.errors import DraftBusy, Invalid
 from smartwriter.forks import HeldFile
 from smartwriter.tasks import now
 
@@ -30,11 +34,21 @@ _GIVES_WAY_S = 15.0  # for an idle CLI process to end in order
 class Lease:
     """The right to write one draft. Calls block, but never for long."""
 
-    def __init__(self, path: Path, address: str, is_idle: Callable[[], bool] = lambda: False) -> None:
-        """:param is_idle: whether its holder only keeps it for a next turn."""
+    def __init__(
+        self,
+        path: Path,
+        address: str,
+        is_idle: Callable[[], bool] = lambda: False,
+        earlier: Path | None = None,
+    ) -> None:
+        """
+        :param is_idle: whether its holder only keeps it for a next turn.
+        :param earlier: what an earlier version locks.
+        """
         self._path = path
         self._address = address
         self._is_idle = is_idle
+        self._earlier = earlier
         self._held: HeldFile | None = None
 
     def acquire(self, wait_s: float = 0.1) -> None:
@@ -57,7 +71,7 @@ class Lease:
         :raises DraftBusy: somebody really writes.
         """
         deadline = time.monotonic() + _GIVES_WAY_S
-        wanted = wanted_path(self._path)
+        wanted = wanted_path(self._earlier or self._path)
         while True:
             try:
                 self.acquire()
@@ -66,6 +80,8 @@ class Lease:
                 if not self._is_idle() or time.monotonic() > deadline:
                     wanted.unlink(missing_ok=True)
                     raise
+                bounds.check_record(wanted)
+                journal.make_folder(wanted.parent)
                 wanted.touch()
         wanted.unlink(missing_ok=True)
 
@@ -78,20 +94,30 @@ class Lease:
         raise DraftBusy(self._address, self.holder())
 
     def _try_acquire(self) -> None:
-        bounds.check_record(self._path)
-        journal.make_folder(self._path.parent)
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
-        try:
-            portalocker.lock(fd, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
-        except portalocker.LockException:
-            holder = _holder(os.pread(fd, 1000, 0))
-            os.close(fd)
-            raise DraftBusy(self._address, holder) from None
+        held = self._lock()
+        if self._earlier is not None and (holder := _held_by(self._earlier)):
+            held.release()
+            raise DraftBusy(self._address, holder)
         me = {"pid": os.getpid(), "host": socket.gethostname(), "since": now().isoformat()}
         with contextlib.suppress(OSError):  # on a full disk the lock holds all the same, without a name
-            os.ftruncate(fd, 0)
-            os.pwrite(fd, json.dumps(me).encode(), 0)
-        self._held = HeldFile(fd)
+            os.ftruncate(held.fd, 0)
+            os.pwrite(held.fd, json.dumps(me).encode(), 0)
+        self._held = held
+
+    def _lock(self) -> HeldFile:
+        journal.make_folder(self._path.parent)
+        while True:
+            fd = _open(self._path, os.O_RDWR | os.O_CREAT)
+            try:
+                portalocker.lock(fd, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+            except portalocker.LockException:
+                holder = _holder(os.pread(fd, 1000, 0))
+                os.close(fd)
+                raise DraftBusy(self._address, holder) from None
+            held = HeldFile(fd)
+            if journal.is_at(fd, self._path):
+                return held
+            held.release()  # it was replaced meanwhile: the next one would lock another file
 
     def release(self) -> None:
         if self._held is not None:
@@ -102,18 +128,16 @@ class Lease:
 
     def holder(self) -> str:
         """Who holds it, in words."""
-        try:
-            return _holder(self._path.read_bytes()[:1000])
-        except OSError:
-            return "another process"
+        return next(self._holders(), "another process")
 
     def is_held(self) -> bool:
         """Whether anybody holds it now, perhaps this process."""
-        try:
-            with open(self._path, "rb") as file:
-                return not _is_free(file.fileno())
-        except FileNotFoundError:
-            return False
+        return next(self._holders(), None) is not None
+
+    def _holders(self) -> Iterator[str]:
+        for path in (self._path, self._earlier):
+            if path is not None and (holder := _held_by(path)):
+                yield holder
 
     def __enter__(self) -> Lease:
         self.borrow()
@@ -132,9 +156,30 @@ def wanted_path(lease: Path) -> Path:
 
 def left_by(path: Path) -> str | None:
     """Who died holding the lease in a file; None when nobody did, or somebody holds it."""
-    with open(path, "rb") as file:
-        data = file.read(1000)
-        return _holder(data) if data and _is_free(file.fileno()) else None
+    fd = _open(path, os.O_RDONLY)
+    try:
+        data = os.pread(fd, 1000, 0)
+        return _holder(data) if data and _is_free(fd) else None
+    finally:
+        os.close(fd)
+
+
+def _held_by(path: Path) -> str | None:
+    """Who has a file locked; None when nobody does: nobody takes what is no file of the workspace's own."""
+    try:
+        fd = _open(path, os.O_RDONLY)
+    except (FileNotFoundError, NotADirectoryError, Invalid):
+        return None
+    try:
+        return None if _is_free(fd) else _holder(os.pread(fd, 1000, 0))
+    finally:
+        os.close(fd)
+
+
+def _open(path: Path, flags: int) -> int:
+    """:raises LeadsOutside: :raises Invalid: for what is no file of the workspace's own."""
+    bounds.check_record(path)
+    return bounds.open_regular(path, flags)
 
 
 def _is_free(fd: int) -> bool:

@@ -318,6 +318,10 @@ class BoundSessionStore:
         """See :meth:`FileSessionStore.append_now`."""
         self.store.append_now(self._bound(key), entries)
 
+    def delete_now(self, key: SessionKey) -> None:
+        """See :meth:`FileSessionStore.delete_now`."""
+        self.store.delete_now(self._bound(key))
+
     def path(self, key: SessionKey | SessionListSubkeysKey) -> Path:
         """See :meth:`FileSessionStore.path`."""
         return self.store.path(self._bound(cast("SessionKey", key)))

@@ -17,7 +17,7 @@ import smartwriter.roots as roots
 from smartwriter.drafts import DraftText, HandEdit
 from smartwriter.errors import AlreadyExists, CollectionNotFound, Invalid, NotAWorkspace, SessionMissing
 from smartwriter.identity import Identity, identify
-from smartwriter.lease import Lease
+from smartwriter.lease import Lease, wanted_path
 from smartwriter.memory import NO_COLLECTIONS, Collection, Memory, normal
 from smartwriter.memory_versions import MemoryVersions
 from smartwriter.names import readable_name
@@ -269,9 +269,14 @@ class Workspace:
 
             return LiveJournal.has_ended(self.live_path(task, draft))
 
-        return Lease(self.lease_path(task, draft), task.address(draft), is_idle)
+        path = self.hidden / "turns" / task.id / f"{draft}.lease"
+        return Lease(path, task.address(draft), is_idle, earlier=self._earlier_lease_path(task, draft))
 
-    def lease_path(self, task: Task, draft: str) -> Path:
+    def wanted_path(self, task: Task, draft: str) -> Path:
+        """The file that asks an idle process to give a draft's lease up."""
+        return wanted_path(self._earlier_lease_path(task, draft))
+
+    def _earlier_lease_path(self, task: Task, draft: str) -> Path:
         return self.hidden / "locks" / task.id / f"{draft}.lock"
 
     def outbox(self, task: Task, draft: str) -> Outbox:
@@ -290,7 +295,8 @@ class Workspace:
 
     def fork_lease(self, task: Task) -> Lease:
         """Held while a fork of a task is made: of one at a time."""
-        return Lease(self.hidden / "locks" / task.id / "fork", f"A fork of {task.id}")
+        path = self.hidden / "turns" / task.id / "fork"
+        return Lease(path, f"A fork of {task.id}", earlier=self.hidden / "locks" / task.id / "fork")
 
     def _unfiled(self) -> Collection:
         return Collection(UNFILED, self.root / "collections" / UNFILED)

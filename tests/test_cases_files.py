@@ -146,8 +146,8 @@ def test_case_096_a_lock_file_that_lingers_locks_nobody_out(workspace: Workspace
     """What a sync tool left of a lock file, with whatever host, process and time in it, is only a file: the
     lock is the system's, on the open file (saga-soft/novelWriter#1051)."""
     task = workspace.new_task("Fog")
-    lock = workspace.hidden / "locks" / task.id / f"{MAIN}.lock"
-    lock.parent.mkdir(parents=True)
+    lock = workspace.hidden / "turns" / task.id / f"{MAIN}.lease"
+    lock.parent.mkdir(parents=True, exist_ok=True)
     lock.write_text('{"pid": 1, "host": "elsewhere", "since": "2999-01-01T00:00:00+00:00"}')
     with workspace.lease(task, MAIN), pytest.raises(DraftBusy), workspace.lease(task, MAIN):
         pass

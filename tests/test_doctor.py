@@ -171,8 +171,8 @@ def test_changed_revisions_and_lost_turns(workspace: Workspace, task: Task) -> N
 def test_what_processes_left(workspace: Workspace, task: Task) -> None:
     """A dead process's lease, half a document, a sync tool's copy, a spooled batch and a turn that
     was cut off are named; a lease that is held is not."""
-    lock = workspace.hidden / "locks" / task.id / "main.lock"
-    lock.parent.mkdir(parents=True)
+    lock = workspace.hidden / "turns" / task.id / "main.lease"
+    lock.parent.mkdir(parents=True, exist_ok=True)
     lock.write_text('{"pid": 1, "host": "elsewhere", "since": "2026-01-01T00:00:00"}')
     text = workspace.text(task, "main").path
     (text.parent / f".main.md.{NO_PROCESS}-0123abcd.tmp").write_text("half")

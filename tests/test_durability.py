@@ -116,7 +116,9 @@ def _files(workspace: Workspace) -> list[Path]:
     return [
         path
         for path in workspace.root.rglob("*")
-        if path.is_file() and again.isdisjoint(path.relative_to(workspace.root).parts)
+        if path.is_file()
+        and path.suffix != ".lease"
+        and again.isdisjoint(path.relative_to(workspace.root).parts)
     ]
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -10,11 +11,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import portalocker
 import pytest
 
-from smartwriter.errors import DraftBusy
+from smartwriter.errors import DraftBusy, Invalid
 from smartwriter.lease import Lease, left_by
+from smartwriter.workspace import Workspace
 
 _HOLD = """
 import sys
@@ -152,6 +156,60 @@ def test_a_released_lease_can_be_taken_again(path: Path) -> None:
         with pytest.raises(DraftBusy):
             one.acquire()
     other.release()
+
+
+def test_clearing_locks_away_lets_nobody_in(workspace: Workspace) -> None:
+    """What is locked lies beside what is kept: no folder that may be deleted holds it, nor a fork's."""
+    task = workspace.new_task("Herons")
+    for held, other in (
+        (workspace.lease(task, "main"), workspace.lease(task, "main")),
+        (workspace.fork_lease(task), workspace.fork_lease(task)),
+    ):
+        with held:
+            for name in ("locks", "live", "cache", "outbox", "spool", "trash"):
+                shutil.rmtree(workspace.hidden / name, ignore_errors=True)
+            assert other.is_held()
+            with pytest.raises(DraftBusy, match=f"process {os.getpid()} "):
+                other.acquire()
+
+
+def test_a_holder_of_an_earlier_version_is_heeded(workspace: Workspace) -> None:
+    """A process that locks where earlier versions did refuses a draft, too, and is named."""
+    task = workspace.new_task("Herons")
+    mine = workspace.lease(task, "main")
+    with held_by_another_process(workspace.hidden / "locks" / task.id / "main.lock") as process:
+        assert mine.is_held() and f"process {process.pid} " in mine.holder()
+        with pytest.raises(DraftBusy, match=f"process {process.pid} "):
+            mine.acquire()
+    mine.acquire(wait_s=20)
+    mine.release()
+
+
+def test_a_lease_replaced_while_it_is_taken(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who locks a file that has lost its name meanwhile takes the one that has it now."""
+    lock = portalocker.lock
+    others: list[Lease] = []
+
+    def late(*arguments: Any) -> None:
+        lock(*arguments)
+        if not others:
+            path.unlink()
+            others.append(lease(path))
+            others[0].acquire()
+
+    monkeypatch.setattr(portalocker, "lock", late)
+    with pytest.raises(DraftBusy):
+        lease(path).acquire(wait_s=0)
+    others[0].release()
+
+
+def test_a_lease_that_is_no_file(path: Path) -> None:
+    """A pipe in a lease's place is refused in a sentence, and held by nobody: who looks does not wait."""
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    assert not lease(path).is_held()
+    with pytest.raises(Invalid, match="is not a regular file"):
+        lease(path).acquire()
 
 
 def test_whether_a_lease_is_held(path: Path) -> None:

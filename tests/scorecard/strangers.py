@@ -179,6 +179,7 @@ _TRAPS: dict[str, Callable[[_Lair], None]] = {
     "tasks.jsonl is a link": _linked_record("tasks.jsonl", "secret.jsonl"),
     "config.toml is a link": _linked_record("config.toml", "secret.jsonl"),
     "a draft's turns are a link": _linked_record("turns/{task}/main.jsonl", "secret.jsonl"),
+    "a draft's lease is a link": _linked_record("turns/{task}/main.lease", "secret.md"),
     "a draft's lock is a link": _linked_record("locks/{task}/main.lock", "secret.md"),
     "a task's folder of turns is a link": _linked_record("turns/{task}", "folder"),
     "a draft is a link": _linked_text("collections/series/drafts/{folder}/main.md", "secret.md"),
