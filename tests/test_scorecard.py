@@ -75,3 +75,16 @@ def test_half_a_figure_is_not_ok(wrong: dict[str, int], not_measured: str, ok: b
     outcome = module("disk_faults").outcome(10, Counter(wrong), not_measured)
     assert outcome.ok is ok
     assert not_measured in outcome.got
+
+
+def test_every_mutation_fits() -> None:
+    """What is taken out of the code to see whether the tests notice is in the code, exactly once, and so is
+    the test that is named for it: a change of either has to go on with it."""
+    mutations, tests = module("mutations"), Path(__file__).parent
+    places = mutations._Places(tests.parent / "smartwriter")
+    for mutation in mutations.MUTATIONS:
+        places.place_of(mutation)
+        file, _, name = mutation.test.partition("::")
+        (path,) = tests.rglob(file)
+        assert f"def {name.partition('[')[0]}(" in path.read_text(), mutation.test
+    assert len(mutations.MUTATIONS) == len({mutation.name for mutation in mutations.MUTATIONS})

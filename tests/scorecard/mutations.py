@@ -122,8 +122,8 @@ class _Places:
                 place = _Definition(module, first, node.end_lineno or node.lineno)
                 self._defined.setdefault(name, []).append(place)
 
-    def mutated(self, mutation: Mutation) -> tuple[str, str]:
-        """The module, and its source with the mutation. :raises _Misfit: unless it fits exactly once."""
+    def place_of(self, mutation: Mutation) -> _Definition:
+        """What it is to be made in. :raises _Misfit: unless it fits exactly once."""
         defined = self._defined.get(mutation.where, [])
         if not defined:
             raise _Misfit(f"there is no {mutation.where} any more")
@@ -132,7 +132,11 @@ class _Places:
             raise _Misfit(
                 f"its text stands {sum(t for _, t in fits)} times in {mutation.where}, and must once"
             )
-        ((place, _),) = [fit for fit in fits if fit[1]]
+        return next(place for place, times in fits if times)
+
+    def mutated(self, mutation: Mutation) -> tuple[str, str]:
+        """The module, and its source with the mutation. :raises _Misfit: where it cannot be made."""
+        place = self.place_of(mutation)
         lines = self._sources[place.module]
         text = self._text(place).replace(mutation.old, mutation.new)
         before, after = "".join(lines), "".join([*lines[: place.first], text, *lines[place.last :]])

@@ -75,14 +75,14 @@ _JOURNAL = [
     Mutation(
         "locks are waited for longer than the SDK waits",
         "LOCK_TIMEOUT_S",
-        "20.0",
-        "70.0",
+        "LOCK_TIMEOUT_S = ",
+        "LOCK_TIMEOUT_S = 70.0 or ",
         "test_durability.py::test_an_append_gives_up_before_the_sdk_does",
         always=True,
     ),
     Mutation(
         "a file that was moved away is still appended to",
-        "_is_at",
+        "is_at",
         "return os.path.samestat(os.fstat(fd), os.stat(path))",
         "return True",
         "test_journal.py::test_a_file_moved_away_while_an_append_waits",
@@ -321,7 +321,7 @@ _DRAFTS = [
 _LEASES = [
     Mutation(
         "two write one draft",
-        "Lease._try_acquire",
+        "Lease._lock",
         "portalocker.lock(fd, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)",
         "pass",
         "test_lease.py::test_one_at_a_time",
@@ -336,9 +336,9 @@ _LEASES = [
     ),
     Mutation(
         "a lock file alone blocks",
-        "Lease.is_held",
-        "return not _is_free(file.fileno())",
-        "return True",
+        "_held_by",
+        "return None if _is_free(fd) else _holder(",
+        "return _holder(",
         "test_lease.py::test_whether_a_lease_is_held",
     ),
     Mutation(
@@ -775,9 +775,9 @@ _SAFETY = [
     ),
     Mutation(
         "a pipe in a draft's place is an empty text",
-        "read_regular",
-        'raise Invalid(f"{path} is not a regular file.")\n    fd',
-        'return b""\n    fd',
+        "_check_regular",
+        "if not stat.S_ISREG(status.st_mode):",
+        "if False:",
         "test_safety.py::test_a_draft_that_is_no_file_of_the_workspace",
     ),
 ]
