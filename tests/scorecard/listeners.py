@@ -92,7 +92,7 @@ def _hear(event: Event, heard: list[Event]) -> None:
 
 FIGURES = [
     Figure(
-        "a listener cut off after every event",
+        "a listener cut off after every event of an answer",
         f"{EVENTS} events, one break each and a restart of the host, two others watching: each once for each",
         _measure,
     )
