@@ -26,6 +26,7 @@ MODULES = (
     "power_cuts",
     "system_calls",
     "disk_faults",
+    "call_faults",
     "full_turns",
     "damaged_files",
     "many_writers",

@@ -87,6 +87,9 @@ class Steps:
     def step(self, workspace: Workspace, task: Task, number: int) -> None:
         raise NotImplementedError
 
+    def made_up_for(self, workspace: Workspace, task: Task, number: int) -> None:
+        """What is half there of the last step is completed, as by whoever comes next."""
+
     def found(self, disk: Disk, task: Entry, least: int) -> int:
         """How many steps are there, the one under way included. :raises Wrong:
 
@@ -127,6 +130,9 @@ class Texts(Steps):
 
     def step(self, workspace: Workspace, task: Task, number: int) -> None:
         workspace.text(task, "main").write(f"{number} {_FILLING}\n", author="model", turn=number)
+
+    def made_up_for(self, workspace: Workspace, task: Task, number: int) -> None:
+        workspace.take_hand_edit(task, "main", restore=True)
 
     def found(self, disk: Disk, task: Entry, least: int) -> int:
         revisions = disk.revisions(task, "main")
@@ -169,6 +175,9 @@ class Memory(Steps):
             (wanted,) = (one for one in proposals.all() if one.text == line)
             proposals.accept(wanted.id)
 
+    def made_up_for(self, workspace: Workspace, task: Task, number: int) -> None:
+        Proposals(workspace.hidden, workspace.collection(COLLECTION)).complete()
+
     def found(self, disk: Disk, task: Entry, least: int) -> int:
         lines = latest(disk.journal("proposals", f"{task['project_key']}.jsonl"), "proposal", "id")
         memory = (
@@ -194,7 +203,10 @@ class Versions(Steps):
     def step(self, workspace: Workspace, task: Task, number: int) -> None:
         collection = workspace.collection("hills")
         (collection.path / "profile.md").write_text(f"{number} {_FILLING}\n", encoding="utf-8")
-        MemoryVersions(workspace.hidden).keep(collection.memory())
+        memory = collection.memory()
+        if memory.problems:  # what cannot be read is told, and passed over
+            raise OSError("; ".join(memory.problems))
+        MemoryVersions(workspace.hidden).keep(memory)
 
     def found(self, disk: Disk, task: Entry, least: int) -> int:
         numbers = []
@@ -281,6 +293,9 @@ class Articles(Steps):
         workspace.text(task, "main").write(text, author="model", turn=number)
         finish(workspace, task, text, Summary(f"Gist {number}."))
 
+    def made_up_for(self, workspace: Workspace, task: Task, number: int) -> None:
+        self.step(workspace, task, number)
+
     def found(self, disk: Disk, task: Entry, least: int) -> int:
         articles = disk.root / "collections" / COLLECTION / "articles"
         count = _numbered(articles / "articles.md", _FILLING)
@@ -305,6 +320,9 @@ class Outboxes(Steps):
         outbox.put(f"p{number}", f"Prompt {number}")
         for earlier in outbox.waiting()[:-1]:
             outbox.withdraw(earlier.id)
+
+    def made_up_for(self, workspace: Workspace, task: Task, number: int) -> None:
+        self.step(workspace, task, number)
 
     def found(self, disk: Disk, task: Entry, least: int) -> int:
         lines = disk.journal("outbox", task["id"], "main.jsonl")

@@ -50,7 +50,7 @@ Files = dict[str, bytes]
 
 
 @dataclass(frozen=True)
-class _Operation:
+class Operation:
     name: str
     prepare: Callable[[Path], None]
     run: Callable[[Path], None]
@@ -74,7 +74,7 @@ def _measure(run: Run) -> Outcome:
     random = run.random()
     with in_memory(run.folder) as folder:
         disk = file_system(folder)
-        for operation in _OPERATIONS:
+        for operation in OPERATIONS:
             stops = 0
             for stops, faults in _kills(operation, folder, range(random.randint(1, step), _LONGEST, step)):
                 wrong += [f"{operation.name}, stop {stops}: {fault}" for fault in faults]
@@ -87,7 +87,7 @@ def _measure(run: Run) -> Outcome:
     )
 
 
-def _kills(operation: _Operation, root: Path, stops: Iterable[int]) -> Iterator[tuple[int, list[str]]]:
+def _kills(operation: Operation, root: Path, stops: Iterable[int]) -> Iterator[tuple[int, list[str]]]:
     """Each stop, until the operation comes to its end; and what was wrong after the kill there."""
     template, folder = root / operation.name, root / "trial"
     forget_folders()
@@ -103,7 +103,7 @@ def _kills(operation: _Operation, root: Path, stops: Iterable[int]) -> Iterator[
             return
 
 
-def _faults(operation: _Operation, folder: Path, before: Files, killed: bool) -> Iterator[str]:
+def _faults(operation: Operation, folder: Path, before: Files, killed: bool) -> Iterator[str]:
     if fault := operation.fault(folder):
         yield fault
     yield from _changed(operation, folder, before)
@@ -114,7 +114,7 @@ def _faults(operation: _Operation, folder: Path, before: Files, killed: bool) ->
     yield from _changed(operation, folder, before)
 
 
-def _changed(operation: _Operation, folder: Path, before: Files) -> Iterator[str]:
+def _changed(operation: Operation, folder: Path, before: Files) -> Iterator[str]:
     """The files that it has no business with, and changed all the same."""
     now = _files(folder)
     for name in sorted({*before, *now}):
@@ -150,15 +150,14 @@ def _killed_at(number: int, work: Callable[[], None]) -> bool:
         status = 1
         with contextlib.suppress(BaseException):
             signal.alarm(60)
-            _ptrace(_TRACE_ME, 0, 0)
-            os.kill(os.getpid(), signal.SIGSTOP)
-            with _one_thread():
+            trace_me()
+            with one_thread():
                 work()
             status = 0
         os._exit(status)
     try:
         os.waitpid(pid, 0)
-        _ptrace(_SET_OPTIONS, pid, _MARK_CALLS | _DIE_WITH_US)
+        begin_tracing(pid)
         return _stops(pid, number)
     finally:
         with contextlib.suppress(ProcessLookupError, ChildProcessError):
@@ -169,27 +168,46 @@ def _killed_at(number: int, work: Callable[[], None]) -> bool:
 def _stops(pid: int, number: int) -> bool:
     passed_on = 0
     while True:
-        _ptrace(_NEXT_STOP, pid, passed_on)
+        go_on(pid, passed_on)
         _, status = os.waitpid(pid, 0)
         if not os.WIFSTOPPED(status):
             if status:
                 raise RuntimeError(f"the operation ended with {os.waitstatus_to_exitcode(status)}")
             return False
-        at_a_call = os.WSTOPSIG(status) == _AT_A_CALL
+        at_a_call = is_at_a_call(status)
         number -= at_a_call
         if number == 0:
             return True
         passed_on = 0 if at_a_call else os.WSTOPSIG(status)
 
 
-def _ptrace(request: int, pid: int, data: int) -> None:
+def trace_me() -> None:
+    """In the process that is to be traced; it goes on when its tracer lets it."""
+    ptrace(_TRACE_ME, 0, 0)
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def begin_tracing(pid: int) -> None:
+    ptrace(_SET_OPTIONS, pid, _MARK_CALLS | _DIE_WITH_US)
+
+
+def go_on(pid: int, passed_on: int) -> None:
+    """Until it enters or leaves a system call, or ends. :param passed_on: a signal that it gets, or 0."""
+    ptrace(_NEXT_STOP, pid, passed_on)
+
+
+def is_at_a_call(status: int) -> bool:
+    return os.WSTOPSIG(status) == _AT_A_CALL
+
+
+def ptrace(request: int, pid: int, data: int) -> None:
     if _libc.ptrace(request, pid, None, ctypes.c_void_p(data)) < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"ptrace: {os.strerror(number)}")
 
 
 @contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Blocking work in place of threads; nothing is undone, the process ends after it."""
 
     async def here(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -443,8 +461,8 @@ _DRAFTS = r"collections/unfiled/drafts/渡口/"
 _NEXT = rf"{_DRAFTS}\.(main|trial)\.md\.next"
 _TASKS = rf"{_HIDDEN}tasks\.jsonl"
 
-_OPERATIONS = [
-    _Operation(
+OPERATIONS = [
+    Operation(
         "append to a new session",
         lambda folder: _append(folder, _OTHER, _OLD),
         lambda folder: _append(folder, _KEY, _NEW),
@@ -453,7 +471,7 @@ _OPERATIONS = [
         fault=lambda folder: _append_fault(folder, [None, [], _NEW]),
         undone=lambda folder: _append_undone(folder, _NEW),
     ),
-    _Operation(
+    Operation(
         "append again to a torn one",
         _torn_session,
         lambda folder: _append(folder, _KEY, _NEW),
@@ -462,7 +480,7 @@ _OPERATIONS = [
         fault=lambda folder: _append_fault(folder, [[*_OLD, _NEW[0]], [*_OLD, *_NEW]]),
         undone=lambda folder: _append_undone(folder, [*_OLD, *_NEW]),
     ),
-    _Operation(
+    Operation(
         "delete",
         _two_sessions,
         _delete,
@@ -471,7 +489,7 @@ _OPERATIONS = [
         fault=_delete_fault,
         undone=_delete_undone,
     ),
-    _Operation(
+    Operation(
         "fork",
         _workspace,
         _fork,
@@ -480,7 +498,7 @@ _OPERATIONS = [
         fault=_fork_fault,
         undone=_trial_fault,
     ),
-    _Operation(
+    Operation(
         "task update",
         _workspace,
         _update,
@@ -489,7 +507,7 @@ _OPERATIONS = [
         fault=lambda folder: _update_fault(folder, ("渡口", "渡船")),
         undone=lambda folder: _update_fault(folder, ("渡船",)),
     ),
-    _Operation(
+    Operation(
         "task creation",
         _workspace,
         _create,
@@ -498,7 +516,7 @@ _OPERATIONS = [
         fault=lambda folder: _create_fault(folder, range(2)),
         undone=lambda folder: _create_fault(folder, range(1, 3)),
     ),
-    _Operation(
+    Operation(
         "document save",
         _document,
         _save,
@@ -507,7 +525,7 @@ _OPERATIONS = [
         fault=lambda folder: _document_fault(folder, ("旧" * 3_000, "新" * 5_000)),
         undone=lambda folder: _document_fault(folder, ("新" * 5_000,)),
     ),
-    _Operation(
+    Operation(
         "draft text save",
         _hand_edited,
         _write_text,
