@@ -63,7 +63,7 @@ def _is_in_layout(file: str) -> bool:
     """Whether "Where everything is" says what a file of ``.smartwriter`` is."""
     section = README.partition("## Where everything is")[2].partition("\n## ")[0]
     words = section.partition(".smartwriter/")[2].partition("```")[0].split()
-    places = [word for word in words if word.endswith((".jsonl", ".md", ".toml", "/"))]
+    places = [word for word in words if word.endswith((".jsonl", ".lease", "/fork", ".md", ".toml", "/"))]
     patterns = [re.sub(r"<\w+>", "[^/]+", re.escape(place)) for place in places]
     return any(re.fullmatch(pattern + (".*" if pattern[-1] == "/" else ""), file) for pattern in patterns)
 

@@ -563,7 +563,7 @@ def _next_operations(workspace: Workspace, task: Task, begun: dict[str, Any], ra
         elif path.name not in {f"{name}.md" for name in task.drafts}:
             raise _Wrong(f"{begun['begin']}: something was left beside the texts")
     for kind in ("revisions", "turns"):
-        kept = (workspace.hidden / kind / task.id).iterdir()
+        kept = (workspace.hidden / kind / task.id).glob("*.jsonl")
         if not {path.name for path in kept} <= {f"{name}.jsonl" for name in task.drafts}:
             raise _Wrong(f"{begun['begin']}: {kind} of no draft were left")
 
