@@ -88,3 +88,13 @@ def test_every_mutation_fits() -> None:
         (path,) = tests.rglob(file)
         assert f"def {name.partition('[')[0]}(" in path.read_text(), mutation.test
     assert len(mutations.MUTATIONS) == len({mutation.name for mutation in mutations.MUTATIONS})
+
+
+@pytest.mark.parametrize(
+    ("changed", "ok"), [({}, True), ({"turns acknowledged": 0}, None), ({"turns lost": 1}, False)]
+)
+def test_a_cut_that_reached_nothing_proves_nothing(changed: dict[str, int], ok: bool | None) -> None:
+    """A quick run of power cuts in which nothing of some kind was acknowledged is not measured."""
+    power_cuts = module("power_cuts")
+    totals = Counter({**dict.fromkeys(power_cuts._NEEDED, 1), **changed})
+    assert power_cuts.outcome(totals, quick=True).ok is ok
