@@ -30,7 +30,7 @@ import smartwriter.journal as journal
 import smartwriter.roots as roots
 from smartwriter.damage import Damage, Entry
 from smartwriter.names import original, project_name, session_name
-from smartwriter.summaries import Summaries, Transcript, transcripts
+from smartwriter.summaries import Summaries
 from smartwriter.threads import to_the_end
 
 if TYPE_CHECKING:
@@ -122,12 +122,19 @@ class FileSessionStore:
         return await to_the_end(self._load, self.path(key))
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
-        """The sessions of a project, with the time of each file; not what a sync service put beside one."""
-        found = await to_the_end(self._transcripts, project_key)
-        return [{"session_id": item.session_id, "mtime": item.mtime_ms} for item in found]
+        """The sessions of a project, the latest first; not what a sync service put beside one.
+
+        The time of each is that of its last entry which has a ``timestamp``, so that neither a copy that
+        loses the times of files nor a clock that was ahead for a while changes the order; where none has,
+        it is the file's. Of equal ones, the later file comes first, then the greater id.
+        """
+        return await to_the_end(self._current_times, project_key)
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
-        """What the SDK lists of each session; see ``claude_agent_sdk.fold_session_summary``."""
+        """What the SDK lists of each session; see ``claude_agent_sdk.fold_session_summary``.
+
+        Times and order are those of :meth:`list_sessions`.
+        """
         return await to_the_end(self._current_summaries, project_key)
 
     async def delete(self, key: SessionKey) -> None:
@@ -210,9 +217,9 @@ class FileSessionStore:
                 self._journals.popitem(last=False)
         return found
 
-    def _transcripts(self, project_key: str) -> list[Transcript]:
+    def _current_times(self, project_key: str) -> list[SessionStoreListEntry]:
         roots.check_or_hold(self.root)
-        return transcripts(self._project(project_key))
+        return self._summaries(project_key).times()
 
     def _current_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
         roots.check_or_hold(self.root)

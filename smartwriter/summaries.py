@@ -2,12 +2,12 @@
 
 ``cache/summaries/<projectKey>.jsonl``, a journal whose last line for a session counts::
 
-    {"session_id":"5f0c…","size":48213,"check":2774161,"data":{"first_prompt":"写第一段",…}}
+    {"session_id":"5f0c…","size":48213,"check":2774161,"last":1790000000000,"data":{"first_prompt":"写",…}}
 
-``size`` is how many bytes of the transcript went into ``data`` (the SDK's opaque fold state) and
-``check`` a checksum of the last of these. A transcript only ever grows, so an entry whose size is
-the file's is right, and a smaller one is completed by folding the bytes behind it. Anything else
-is folded anew. The whole cache can be deleted.
+``size`` is how many bytes of the transcript went into ``data`` (the SDK's opaque fold state) and ``last``
+(when its last entry was written, of those that say so; 0: none does), ``check`` a checksum of the last of
+these. A transcript only ever grows, so an entry whose size is the file's is right, and a smaller one is
+completed by folding the bytes behind it. Anything else is folded anew. The whole cache can be deleted.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import io
 import os
 import zlib
 from collections.abc import Iterable, Iterator
+from datetime import datetime, timezone
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
@@ -26,7 +28,12 @@ from smartwriter.errors import JournalError
 from smartwriter.names import is_session_name, original
 
 if TYPE_CHECKING:
-    from claude_agent_sdk.types import SessionKey, SessionStoreEntry, SessionSummaryEntry
+    from claude_agent_sdk.types import (
+        SessionKey,
+        SessionStoreEntry,
+        SessionStoreListEntry,
+        SessionSummaryEntry,
+    )
 
 _CHECKED_BYTES = 64
 _SPARE_LINES = 1000  # superseded lines that the cache may hold before it is written anew
@@ -43,6 +50,9 @@ class Transcript(NamedTuple):
     """In bytes."""
     mtime_ms: int
     """Unix epoch milliseconds, from the file."""
+
+
+_ORDER = itemgetter(0, 1, 2)
 
 
 def transcripts(folder: Path) -> list[Transcript]:
@@ -88,7 +98,11 @@ def _state_of(path: Path) -> _FileState | None:
 class _Folded(NamedTuple):
     size: int
     check: object
+    last: int
     data: dict[str, Any]
+
+
+_NOTHING = _Folded(0, 0, 0, {})
 
 
 class Summaries:
@@ -107,20 +121,37 @@ class Summaries:
         self._state: _FileState | None = None
 
     def current(self) -> list[SessionSummaryEntry]:
-        """One summary a session, each as of a moment during the call."""
+        """One summary a session, each as of a moment during the call, in the order of :meth:`times`."""
+        return [
+            {"session_id": session_id, "mtime": time_ms, "data": dict(data)}
+            for time_ms, _, session_id, data in self._current()
+        ]
+
+    def times(self) -> list[SessionStoreListEntry]:
+        """When each session was written to last, in Unix epoch milliseconds, the latest first.
+
+        Its entries know it: the last one that has a ``timestamp`` counts. So a copy that loses the times
+        of the files keeps the order, and a clock that was ahead for a while matters no longer once it was
+        set right and the session went on. Where no entry has one, it is the time of the file.
+
+        Of sessions of the same time, the later file comes first, then the greater id.
+        """
+        return [{"session_id": session_id, "mtime": time_ms} for time_ms, _, session_id, _ in self._current()]
+
+    def _current(self) -> list[tuple[int, int, str, dict[str, Any]]]:
+        """The time of each session, that of its file, its id and its data."""
         changed: dict[str, _Folded] = {}
-        result: list[SessionSummaryEntry] = []
+        result: list[tuple[int, int, str, dict[str, Any]]] = []
         with journal.collector_paused():
             known, lines = self._read()
             listed = transcripts(self._sessions)
             for transcript in listed:
                 session_id, _, size, mtime_ms = transcript
                 folded = known.get(session_id)
-                if folded is not None and folded.size == size:
-                    data = folded.data
-                else:
-                    changed[session_id], data = _fold(transcript, folded)
-                result.append({"session_id": session_id, "mtime": mtime_ms, "data": dict(data)})
+                if folded is None or folded.size != size:
+                    changed[session_id], folded = _fold(transcript, folded)
+                result.append((folded.last or mtime_ms, mtime_ms, session_id, folded.data))
+            result.sort(key=_ORDER, reverse=True)
         self._remember(known, changed, lines, listed)
         return result
 
@@ -128,7 +159,9 @@ class Summaries:
         """Drop a session's summary, so that a new session of this id starts anew."""
         if self._journal.path.exists():
             with contextlib.suppress(JournalError):  # only a cache: checked by size and sum, too
-                self._journal.append([{"session_id": session_id, "size": 0, "check": 0, "data": {}}])
+                self._journal.append(
+                    [{"session_id": session_id, "size": 0, "check": 0, "last": 0, "data": {}}]
+                )
 
     def _read(self) -> tuple[dict[str, _Folded], int]:
         state = _state_of(self._journal.path)
@@ -146,9 +179,16 @@ class Summaries:
         for line in lines:
             get = line.get
             id, size, check, data = get("session_id"), get("size"), get("check"), get("data")
+            last = get("last")  # an earlier version's lines have none
             # Not a match statement: that takes three times as long.
-            if type(id) is str and type(size) is int and size >= 0 and type(data) is dict:
-                known[id] = _Folded(size, check, data)
+            if (
+                type(id) is str
+                and type(size) is int
+                and size >= 0
+                and type(last) is int
+                and type(data) is dict
+            ):
+                known[id] = _Folded(size, check, last, data)
         return known, len(lines)
 
     def _remember(
@@ -177,13 +217,13 @@ class Summaries:
 
 def _lines(folded: dict[str, _Folded]) -> Iterable[dict[str, Any]]:
     return (
-        {"session_id": id, "size": state.size, "check": state.check, "data": state.data}
-        for id, state in folded.items()
+        {"session_id": id, "size": size, "check": check, "last": last, "data": data}
+        for id, (size, check, last, data) in folded.items()
     )
 
 
-def _fold(transcript: Transcript, known: _Folded | None) -> tuple[_Folded, dict[str, Any]]:
-    """The state to remember, and the data to show.
+def _fold(transcript: Transcript, known: _Folded | None) -> tuple[_Folded, _Folded]:
+    """The state to remember, and the one to show.
 
     They differ while the transcript ends with damage or without LF: what to make of that depends
     on what comes next.
@@ -195,28 +235,38 @@ def _fold(transcript: Transcript, known: _Folded | None) -> tuple[_Folded, dict[
             file: BinaryIO = io.BytesIO(on_disk.read()) if short else on_disk
             end = _end_of_last_entry(file, transcript.size)
             if known is None or known.size > end or _check(file, known.size) != known.check:
-                known = _Folded(0, 0, {})
-            data = known.data
-            if known.size < end:
-                data = _fold_entries(transcript, data, file, known.size, end)
-            state = _Folded(end, _check(file, end), data)
-            if end < transcript.size:
-                data = _fold_entries(transcript, data, file, end, None)
-            return state, data
+                known = _NOTHING
+            state = _fold_entries(transcript, known, file, end) if known.size < end else known
+            state = state._replace(check=_check(file, end))
+            shown = _fold_entries(transcript, state, file, None) if end < transcript.size else state
+            return state, shown
     except OSError:  # moved away, or not readable: listed all the same
-        return _Folded(0, 0, {}), {}
+        return _NOTHING, _NOTHING
 
 
-def _fold_entries(
-    transcript: Transcript, data: dict[str, Any], file: BinaryIO, start: int, stop: int | None
-) -> dict[str, Any]:
+def _fold_entries(transcript: Transcript, state: _Folded, file: BinaryIO, stop: int | None) -> _Folded:
+    """The state after the entries behind it; up to an offset, or all."""
     from claude_agent_sdk import fold_session_summary  # 0.5 s to import: only where it is used
 
     key: SessionKey = {"project_key": "", "session_id": transcript.session_id}
-    summary: SessionSummaryEntry = {"session_id": transcript.session_id, "mtime": 0, "data": data}
-    for batch in _batches(file, start, stop):
+    summary: SessionSummaryEntry = {"session_id": transcript.session_id, "mtime": 0, "data": state.data}
+    last = state.last
+    for batch in _batches(file, state.size, stop):
         summary = fold_session_summary(summary, key, cast("list[SessionStoreEntry]", batch))
-    return summary["data"]
+        last = next(filter(None, map(_written_ms, reversed(batch))), last)
+    return _Folded(state.size if stop is None else stop, state.check, last, summary["data"])
+
+
+def _written_ms(entry: Entry) -> int:
+    """When an entry was written, as it says; 0 where it does not."""
+    stamp = entry.get("timestamp")
+    if not isinstance(stamp, str):
+        return 0
+    try:
+        when = datetime.fromisoformat(stamp.replace("Z", "+00:00"))
+        return int((when if when.tzinfo else when.replace(tzinfo=timezone.utc)).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return 0
 
 
 def _batches(file: BinaryIO, start: int, stop: int | None) -> Iterator[list[Entry]]:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import errno
 import json
-import math
 import os
 import threading
 from collections.abc import Callable
@@ -468,16 +467,18 @@ async def test_a_cancelled_append_never_lands_late(tmp_path: Path, disk: Disk) -
 # --- listing ----------------------------------------------------------------------------------
 
 
-async def test_sessions_are_listed_with_their_files_time(store: FileSessionStore) -> None:
-    """Sessions come with the time of their own transcript in milliseconds, without subagents."""
+async def test_sessions_are_listed_with_their_last_entrys_time(store: FileSessionStore) -> None:
+    """Sessions come with the time of their own transcript's last entry in milliseconds, whatever that of its
+    file and of subagents; with the file's where no entry says when."""
     await store.append(KEY, as_stored(entries(0)))
     await store.append(AGENT, as_stored(entries(1)))
     os.utime(store.path(KEY), ns=(1, 1_700_000_000_123_456_789))
     await store.append(NESTED, as_stored(entries(2)))
-    assert await store.list_sessions("book") == [{"session_id": SESSION, "mtime": 1_700_000_000_123}]
-    [summary] = await store.list_session_summaries("book")
-    assert summary["mtime"] == 1_700_000_000_123
-    assert math.isfinite(summary["mtime"])
+    assert await store.list_sessions("book") == [{"session_id": SESSION, "mtime": 1_767_225_600_000}]
+    await store.append(OTHER, as_stored([{"type": "custom-title", "customTitle": "No time"}]))
+    os.utime(store.path(OTHER), ns=(1, 1_700_000_000_123_456_789))
+    times = [summary["mtime"] for summary in await store.list_session_summaries("book")]
+    assert times == [1_767_225_600_000, 1_700_000_000_123]
 
 
 async def test_subpaths_are_listed_as_they_were_given(store: FileSessionStore) -> None:

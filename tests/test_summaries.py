@@ -289,14 +289,70 @@ def test_what_is_listed(project: Project) -> None:
     assert found[SESSION].path == str(project.path())
 
 
-def test_a_listed_time_is_never_older_than_the_files(project: Project) -> None:
-    """A summary carries the file's own time, so that the SDK takes it for up to date."""
-    project.add(healthy())
-    summary = project.listed()[SESSION]
-    assert summary["mtime"] == transcripts(project.sessions)[0].mtime_ms
-    project.add(titled("later"))
-    os.utime(project.path(), ns=(1, 1_900_000_000_000_000_000))
-    assert project.listed()[SESSION]["mtime"] == 1_900_000_000_000
+def at(hour: int, minute: int) -> bytes:
+    return line(0, uuid=f"{hour}:{minute}", timestamp=f"2026-05-01T{hour:02d}:{minute:02d}:00.000Z")
+
+
+def listed_in_order(project: Project) -> list[str]:
+    times = Summaries(project.cache, project.sessions).times()
+    shown = Summaries(project.cache, project.sessions).current()
+    assert times == [{"session_id": one["session_id"], "mtime": one["mtime"]} for one in shown]
+    assert [one["mtime"] for one in times] == sorted((one["mtime"] for one in times), reverse=True)
+    return [one["session_id"] for one in times]
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_copy_without_file_times_keeps_the_order(project: Project, cached: bool) -> None:
+    """The entries know their own order: no times of files change it, lost, reversed or hours ahead."""
+    for number, name in enumerate("bdac"):
+        project.add(at(9, number) + titled("said without a time"), name)
+    if cached:
+        assert listed_in_order(project) == list("cadb")
+    for hours in (lambda _: 0, lambda number: -number, lambda number: number % 2):
+        for number, name in enumerate("bdac"):
+            os.utime(project.path(name), (hours(number) * 3600 + 1_800_000_000,) * 2)
+        assert listed_in_order(project) == list("cadb")
+
+
+def test_a_clock_that_was_ahead_for_a_while(project: Project) -> None:
+    """What a session says last counts, not its greatest time: a clock that was set right is believed."""
+    project.add(at(15, 0), "a")  # an hour ahead
+    assert listed_in_order(project) == ["a"]
+    project.add(at(14, 5), "b")
+    project.add(at(14, 10), "a")
+    assert listed_in_order(project) == ["a", "b"]
+    project.add(at(14, 20), "b")
+    assert listed_in_order(project) == ["b", "a"]
+
+
+def test_equal_times_have_an_order(project: Project) -> None:
+    """Of sessions of one time, as a fork is of its origin's, the later file comes first, then the greater id;
+    one whose entries tell no time has that of its file."""
+    for name, seconds in (("a", 5), ("b", 9), ("c", 5), ("without", 7)):
+        project.add(titled("no time") if name == "without" else at(9, 0), name)
+        os.utime(project.path(name), (seconds, seconds))
+    assert listed_in_order(project) == ["b", "c", "a", "without"]
+
+
+@pytest.mark.parametrize(
+    "stamp", [None, 5, "", "yesterday", "0001-01-01T00:00:00", "9999-12-31T23:59:59-14:00", ["x"], "\ud800"]
+)
+def test_a_time_that_is_none(project: Project, stamp: Any) -> None:
+    """Whatever stands where an entry's time should: it is listed, by the entry before where that has one."""
+    project.add(at(9, 0) + line(1, timestamp=stamp))
+    [summary] = project.listed().values()
+    assert summary["mtime"] == 1_777_626_000_000 or str(stamp).startswith(("0001", "9999"))
+
+
+def test_a_cache_of_an_earlier_version(project: Project) -> None:
+    """A cached summary that does not say when its session was written is made anew."""
+    project.add(at(9, 0) + titled("kept"))
+    project.listed()
+    [known] = project.cached()
+    del known["last"]
+    replace_cache(project, [known])
+    assert project.listed()[SESSION]["mtime"] == 1_777_626_000_000
+    assert project.cached()[-1]["last"] == 1_777_626_000_000
 
 
 def test_listing_changes_no_transcript(project: Project) -> None:
