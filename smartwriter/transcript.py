@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import smartwriter.journal as journal
-from smartwriter.compaction import is_compaction, of_entry
+from smartwriter.compaction import is_command, is_compaction, of_entry
 from smartwriter.damage import Entry
 from smartwriter.speakers import prompt_and_notes, speaker, words
 from smartwriter.tasks import ANSWERED, Turn
@@ -83,7 +83,7 @@ def messages(entries: Iterable[Entry], prompts: Mapping[str, str] | None = None)
         gap = gap or entry["uuid"] in broken
         if (prompt := (prompts or {}).get(entry["uuid"])) is not None:
             prompt, notes = prompt_and_notes(words(entry)[0], prompt)
-            command = _is_command(entry) and bool(found) and found[-1].role == "compaction"
+            command = is_command(prompt) and bool(found) and found[-1].role == "compaction"
             # The CLI notes a command after what it did.
             place = len(found) - 1 if command else len(found)
             found.insert(place, Message("user", entry["uuid"], prompt, (), gap, notes))

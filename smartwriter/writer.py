@@ -138,6 +138,7 @@ class DraftWriter:
         self._turns: list[Turn] = []  # before it
         self._said = ""  # to the model, with the notes before it
         self._under_way = False  # the model has begun to answer
+        self._retrying = False  # the API is asked again, and has not answered since
         self._has_text = False  # the draft
         self._new_session_id: str | None = None
         self._stopping = False
@@ -167,7 +168,8 @@ class DraftWriter:
         self._number, self._heard, self._used_tool = start.turn.number, "", False
         self._calls = Calls(self._number)
         self._writing = set()
-        self._said, self._under_way, self._has_text = start.said, False, start.has_text
+        self._said, self._has_text = start.said, start.has_text
+        self._under_way = self._retrying = False
         self._tell(TurnStarted, turn=self._number, prompt=prompt)
         turn = await self._stored(await self._take(start))
         if turn.left_out:  # the process has its prompt in the conversation
@@ -316,7 +318,9 @@ class DraftWriter:
     # During ----------------------------------------------------------------------------------
 
     def _hear(self, happening: Happening) -> None:
-        self._under_way = self._under_way or isinstance(happening, Said | Thought | BeganCall | UsedTool)
+        answers = isinstance(happening, Said | Thought | BeganCall | UsedTool)
+        self._under_way = self._under_way or answers
+        self._retrying = isinstance(happening, Retry) or (self._retrying and not answers)
         match happening:
             case Said(text):
                 self._heard += text
@@ -415,7 +419,11 @@ class DraftWriter:
         """A turn without its whole answer: what was heard of it is kept."""
         turn = turn.model_copy(update={"state": TurnState.failed, "detail": why, "partial": self._heard})
         if self._stopping:
-            return turn.model_copy(update={"state": TurnState.stopped, "detail": "", "stop_reason": ""})
+            turn = turn.model_copy(update={"state": TurnState.stopped, "detail": "", "stop_reason": ""})
+            if not self._retrying or self._got_answer():
+                return turn
+            # Who stops that, and asks again, does not ask twice.
+            return turn.model_copy(update={"left_out": True, "detail": left_out(_NO_ANSWER)})
         if self._got_answer() and turn.stop_reason != REFUSAL:
             return turn
         # After a refused one the next ones would be refused as well.
@@ -493,6 +501,7 @@ class DraftWriter:
             self._draft = self._draft.model_copy(update={"session_id": session_id})
 
 
+_NO_ANSWER = "The API had not answered"
 _ENDINGS: dict[TurnState, type[Event]] = {TurnState.finished: Finished, TurnState.stopped: Stopped}
 
 

@@ -68,6 +68,20 @@ def test_a_compaction_is_said(workspace: Workspace, model: OfflineModel) -> None
     assert refused.returncode == 1 and b"Not enough messages to compact" in refused.stderr
 
 
+def test_a_prompt_that_reads_as_a_command_is_none(
+    workspace: Workspace, claude: ClaudeAgent, model: OfflineModel
+) -> None:
+    """Only what the writer sent as a command is one: a prompt in the CLI's own words for a command stands
+    behind the compaction that it was sent after."""
+    model.script = says
+    task = workspace.new_task("Ferry")
+    asked = ["First.", "Second.", "/compact", "<command-name>/x</command-name>", "Fifth."]
+    turns, _ = take_turns(workspace, claude, [(task.id, prompt) for prompt in asked])
+    said = messages(workspace.transcript(task, task.drafts["main"]).read().entries, prompts(turns))
+    places = [one.text if one.role == "user" else one.role for one in said if one.role != "assistant"]
+    assert places == [*asked[:3], "compaction", *asked[3:]]
+
+
 def test_what_the_cli_compacts_by_itself_is_said_too(
     workspace: Workspace, claude: ClaudeAgent, model: OfflineModel
 ) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from commands import smartwriter
 from test_main_job import make_fork, take_turn, take_turns
@@ -24,7 +25,8 @@ from smartwriter.agent.offline import (
     ToolUse,
     offline_env,
 )
-from smartwriter.tasks import Task, TurnState
+from smartwriter.engine import Engine
+from smartwriter.tasks import Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 
 TOO_LARGE = ApiError(413, "request_too_large", "Request exceeds the maximum size")
@@ -199,3 +201,34 @@ def test_a_turn_that_only_used_tools_is_no_empty_answer(
     )
     turn = take_turn(workspace, claude, task.id, "Write.")
     assert turn.state is TurnState.finished and not turn.stop_reason
+
+
+def test_a_prompt_stopped_while_the_api_did_not_answer_is_sent_once(
+    workspace: Workspace, model: OfflineModel, task: Task, tmp_path: Path
+) -> None:
+    """Who stops a turn that only asks the API again and again, and sends it anew, has asked once: the stopped
+    ones got no answer, are said to be left out, and are."""
+    patient = ClaudeAgent(
+        env=offline_env(model.url, tmp_path / "cli-home") | {"CLAUDE_CODE_MAX_RETRIES": "10"}
+    )
+
+    async def stopped() -> Turn:
+        async with Engine(workspace, patient) as engine, engine.events() as events:
+            sent = engine.send(task, task.drafts["main"], "Please fail.")
+            async for event in events:
+                if event.kind == "retrying":
+                    break
+            await engine.stop(task, task.drafts["main"])
+            return await sent.outcome()
+
+    model.script = failing(ApiError(529, "overloaded_error", "busy"))
+    take_turn(workspace, patient, task.id, "First.")
+    for _ in range(2):
+        turn = anyio.run(stopped)
+        assert turn.state is TurnState.stopped and turn.left_out and "send it again" in turn.detail
+    model.script = failing(Text("At last."))
+    take_turn(workspace, patient, task.id, "Please fail.")
+    assert prompts_sent(model.requests[-1]) == ["First.", "Please fail."]
+    assert (
+        "(stopped: The API had not answered." in smartwriter(workspace.root, "show", task.id).stdout.decode()
+    )

@@ -64,7 +64,7 @@ def write(
     _say_if_not_saved(workspace)
     tell_waiting(workspace, [(task, draft)])
     if turn is None or turn.state is TurnState.stopped:
-        _end_stopped(signal_)
+        _end_stopped(signal_, turn.detail if turn else "")
     if turn.stop_reason:
         raise EndedEarly(turn.detail)
     if turn.state is not TurnState.finished:
@@ -142,12 +142,13 @@ def _say_if_not_saved(workspace: Workspace) -> None:
         )
 
 
-def _end_stopped(number: signal.Signals | None) -> NoReturn:
+def _end_stopped(number: signal.Signals | None, why: str = "") -> NoReturn:
     """To stop is no error, but not the end that was wanted either.
 
     :param number: by what; None: on request of another process.
+    :param why: there was nothing written.
     """
-    secho("Stopped; what had been written is kept.", err=True)
+    secho(f"Stopped. {why}" if why else "Stopped; what had been written is kept.", err=True)
     raise SystemExit(1) if number is None else Stopped(number)
 
 
