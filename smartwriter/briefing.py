@@ -15,8 +15,8 @@ from smartwriter.drafts import current_number, known_after, text_of
 from smartwriter.memory import Memory
 from smartwriter.reliance import reliance
 from smartwriter.speakers import only_heard
-from smartwriter.tasks import ANSWERED, Draft, Revision, Task, Turn, TurnState
-from smartwriter.transcript import answer_to
+from smartwriter.tasks import ANSWERED, DIED, Draft, Revision, Task, Turn, TurnState
+from smartwriter.transcript import answer_to, compacted_since
 from smartwriter.workspace import Workspace
 
 
@@ -74,11 +74,17 @@ class Briefing:
                 yield half_article(one)
 
     def _known(self, revisions: Sequence[Revision]) -> int:
-        """The last revision of the text that the model knows of, from the last turn that reached it."""
+        """The last revision of the text that the model knows of, from the last turn that reached it.
+
+        0 where there was a compaction since, and nobody lived to tell of it.
+        """
+        died = False
         for turn in reversed(self._turns):
+            died = died or turn.state in DIED
             failed_command = is_command(turn.prompt) and turn.state not in ANSWERED
             if self._transcript.has_told(turn) and not failed_command:
-                return known_after(turn, revisions)
+                forgot = died and compacted_since([*self._transcript.entries()], turn.uuid)
+                return 0 if forgot else known_after(turn, revisions)
         return 0
 
     def _was_compacted(self) -> bool:

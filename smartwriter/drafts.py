@@ -31,7 +31,7 @@ from smartwriter.damage import Entry
 from smartwriter.errors import Invalid, RevisionNotFound, TextConflict
 from smartwriter.passages import Edit, appended, edited, in_the_manner_of
 from smartwriter.records import from_line, to_line
-from smartwriter.tasks import ANSWERED, Author, Revision, Source, Turn
+from smartwriter.tasks import ANSWERED, DIED, Author, Revision, Source, Turn
 from smartwriter.whole_file import EMPTIED_S, GIVE_UP_S, SETTLED_S
 
 MAX_TEXT_BYTES = 1 << 20
@@ -339,6 +339,8 @@ def known_after(turn: Turn, revisions: Iterable[Revision]) -> int:
     """
     if is_command(turn.prompt) and turn.state in ANSWERED:
         return 0
+    if turn.revision is not None and turn.state not in DIED:
+        return turn.revision
     known, before = turn.revision or 0, 0
     for revision in revisions:
         if revision.aside:

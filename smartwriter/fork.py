@@ -15,8 +15,8 @@ from smartwriter.cut_off import turns_now
 from smartwriter.drafts import DraftText, check_text, current_number, known_after, shared_turn, text_of
 from smartwriter.errors import AlreadyExists, SessionMissing, TurnNotFound
 from smartwriter.task_manager import free_draft_name
-from smartwriter.tasks import ANSWERED, Draft, Origin, Source, Task, Turn, TurnState, WhatIf
-from smartwriter.transcript import cut
+from smartwriter.tasks import ANSWERED, DIED, Draft, Origin, Source, Task, Turn, TurnState, WhatIf
+from smartwriter.transcript import compacted_since, cut
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _plan(
     transcript = workspace.transcript(task, draft)
     if _in_conversation(shared) and not transcript.has_entries():
         raise SessionMissing(task.address(draft.name), transcript.path)
-    known = _known_text(workspace, task, draft, shared)
+    known = _known_text(workspace, task, draft, shared, later)
     if revision is not None:
         chosen = _Text(text.revision(revision).text, _source(task, draft.name, revision))
         return _Plan(shared, later, known, chosen)
@@ -148,12 +148,26 @@ def _owner(task: Task, draft: Draft, turn: int) -> Draft:
     return draft
 
 
-def _known_text(workspace: Workspace, task: Task, draft: Draft, shared: list[Turn]) -> _Text | None:
+def _known_text(
+    workspace: Workspace, task: Task, draft: Draft, shared: list[Turn], later: list[Turn]
+) -> _Text | None:
     reached = list(_reached(workspace, task, draft, shared))
     for number, turn in enumerate(reached):
+        if number == 0 and _was_forgotten(workspace, task, draft, turn, shared, later):
+            continue
         if known := _known_at(workspace, task, draft, turn):
             return known if number == 0 else _forgotten(workspace, task, draft, reached)
     return None
+
+
+def _was_forgotten(
+    workspace: Workspace, task: Task, draft: Draft, last: Turn, shared: list[Turn], later: list[Turn]
+) -> bool:
+    """Whether there was a compaction since the beginning of the last turn, of which nobody lived to tell."""
+    if not any(turn.state in DIED for turn in shared if turn.number >= last.number):
+        return False
+    entries = [*workspace.transcript(task, draft).entries()]
+    return compacted_since(entries, last.uuid, {turn.uuid for turn in later})
 
 
 def _forgotten(workspace: Workspace, task: Task, draft: Draft, reached: list[Turn]) -> _Text | None:

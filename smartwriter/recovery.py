@@ -21,6 +21,7 @@ import smartwriter.journal as journal
 import smartwriter.orphans as orphans
 from smartwriter.agent.tool_input import pieces_of
 from smartwriter.calls import DRAFT_TOOLS
+from smartwriter.compaction import is_command
 from smartwriter.damage import Entry
 from smartwriter.errors import DraftBusy, JournalError, TaskNotFound
 from smartwriter.events import TurnRecovered
@@ -29,7 +30,7 @@ from smartwriter.lease import Lease
 from smartwriter.live import LiveJournal
 from smartwriter.orphans import Cli, Folder
 from smartwriter.tasks import Draft, Task, Turn, TurnState, now
-from smartwriter.transcript import answer_to, descendants, of_turn
+from smartwriter.transcript import answer_to, compacted_since, descendants, of_turn
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -50,13 +51,14 @@ class Recovered:
     """The versions beside the text that what it was writing into the draft has become."""
 
     def __str__(self) -> str:
+        what = "compaction" if is_command(self.turn.prompt) else "answer"
         where = f"turn {self.turn.number} of {self.task.title} ({self.task.address(self.draft)})"
         versions = " and ".join(f"{self.task.address(self.draft)}:{number}" for number in self.kept)
         article = f" What it was writing into the draft is kept as {versions}." if versions else ""
         if self.turn.state is TurnState.recovered:
-            return f"The answer in {where} was finished after the program had died, and is saved.{article}"
+            return f"The {what} in {where} was finished after the program had died, and is saved.{article}"
         kept = f"; {len(self.turn.partial)} characters of the answer are kept" if self.turn.partial else ""
-        return f"The answer in {where} was cut off when the program died{kept}.{article} Just write on."
+        return f"The {what} in {where} was cut off when the program died{kept}.{article} Just write on."
 
     def event(self) -> TurnRecovered:
         return TurnRecovered(task=self.task.id, draft=self.draft, detail=str(self), turn=self.turn)
@@ -311,8 +313,13 @@ def _settle(workspace: Workspace, task: Task, draft: Draft, *, also_settled: boo
         for id, tool, fields in _unanswered_calls(entries, turn.uuid, later):
             calls.finish(id, tool, fields)
         kept = tuple(revision.number for revision in calls.keep(text))
-        if answer_to(entries, turn.uuid, later) is not None:
-            end: dict[str, object] = {"state": TurnState.recovered, "partial": "", "detail": ""}
+        if _has_its_end(entries, turn, later):
+            end: dict[str, object] = {
+                "state": TurnState.recovered,
+                "partial": "",
+                "detail": "",
+                "left_out": False,
+            }
         elif turn.state is TurnState.running:
             end = {"state": TurnState.interrupted, "partial": live.partial_text(turn.number)}
         elif kept:
@@ -325,6 +332,12 @@ def _settle(workspace: Workspace, task: Task, draft: Draft, *, also_settled: boo
         workspace.tasks.record(task, draft.name, ended)
         live.end(task.id, draft.name, ended)
     return [Recovered(task, draft.name, turn, kept) for turn, kept in settled]
+
+
+def _has_its_end(entries: Sequence[Entry], turn: Turn, later: Collection[str]) -> bool:
+    if is_command(turn.prompt):
+        return compacted_since(entries, turn.uuid, later)
+    return answer_to(entries, turn.uuid, later) is not None
 
 
 def _unanswered_calls(

@@ -153,6 +153,8 @@ class TurnState(str, Enum):
 
 ANSWERED = (TurnState.finished, TurnState.recovered)
 """The states of turns that have their whole answer."""
+DIED = (TurnState.running, TurnState.interrupted, TurnState.recovered)
+"""The states of turns whose process died, where none runs: it did not tell all that happened in them."""
 
 
 class Usage(Value):

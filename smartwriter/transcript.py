@@ -193,6 +193,19 @@ def resume_point(entries: Sequence[Entry], turns: Sequence[Turn]) -> tuple[bool,
     return True, cut(entries, dropped)
 
 
+def compacted_since(entries: Sequence[Entry], prompt: str, later: Collection[str] = ()) -> bool:
+    """Whether there is a compaction from the beginning of the turn of this prompt on.
+
+    :param later: the uuids of the prompts of turns that do not count any more.
+    """
+    numbers = {entry["uuid"]: number for number, entry in enumerate(entries) if "uuid" in entry}
+    if prompt not in numbers:
+        return False
+    end = min((numbers[uuid] for uuid in later if uuid in numbers), default=len(entries))
+    end = _start_of_turn(entries, end) if end < len(entries) else end
+    return any(map(is_compaction, entries[_start_of_turn(entries, numbers[prompt]) : end]))
+
+
 def _start_of_turn(entries: Sequence[Entry], prompt: int) -> int:
     """The number of a turn's first entry.
 

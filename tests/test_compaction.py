@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import threading
+import time
 
 import pytest
-from commands import smartwriter, written
+from commands import command, environment, smartwriter, written
 from compacted import LONG, Origin, early, says
 from test_main_job import take_turn, take_turns
 
 from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.agent.compacting import INSTRUCTIONS
 from smartwriter.agent.notes import FORGOTTEN
-from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, ToolUse, asks_for_summary
+from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, ToolUse, Wait, asks_for_summary
 from smartwriter.doctor import examine
 from smartwriter.events import Compacted
 from smartwriter.history import history_markdown, history_of
@@ -135,6 +138,65 @@ def test_what_the_model_knows_of_the_text_ends_with_a_compaction(
     take_turn(workspace, early(claude), task.id, "Read and replace it.")
     assert main.read().startswith("By hand.")
     assert [revision.aside for revision in main.revisions()][-1]
+
+
+def test_a_compaction_that_outlives_its_program_is_one(workspace: Workspace, model: OfflineModel) -> None:
+    """Finished by the CLI when the program had died, a compaction is said to be, and the model knows no more
+    of the text than after any other: in the draft and in a fork it cannot replace it unseen."""
+    gate = threading.Event()
+    task = workspace.new_task("Ferry")
+    model.script = says
+    for prompt in ("First.", "Second."):
+        written(workspace.root, task.id, prompt, model=model)
+    asked = len(model.requests)
+    model.script = lambda _: [Text("<summary>So"), Wait(gate), Text(" far.</summary>")]
+    process = subprocess.Popen(
+        [*command(workspace.root, "write", task.id, "/compact"), "--offline"],
+        env=environment(model),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    while len(model.requests) == asked:
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    gate.set()
+    replace = ToolUse("write_draft", {"text": "All new.\n"})
+    model.script = lambda request: [Text("I tried.")] if request.tool_results else [replace]
+    done = smartwriter(workspace.root, "write", task.id, "Replace it.", model=model)
+    assert b"The compaction in turn 3" in done.stderr and b"was finished after" in done.stderr
+    fork = smartwriter(workspace.root, "fork", task.id, "--at", "3", "--name", "trial")
+    assert fork.returncode == 0, fork.stderr
+    written(workspace.root, f"{task.id}@trial", "Replace it.", model=model)
+    task = workspace.tasks.find(task.id)
+    assert {workspace.text(task, name).read() for name in task.drafts} == {"The ferry left at dawn.\n"}
+    shown = smartwriter(workspace.root, "show", task.id).stdout.decode()
+    assert "── The conversation was compacted" in shown and "interrupted" not in shown
+
+
+def test_what_it_wrote_before_a_compaction_it_knows_no_more(
+    workspace: Workspace, claude: ClaudeAgent, model: OfflineModel
+) -> None:
+    """A text that the model made in the turn that was compacted behind it is one that it has not seen."""
+
+    def script(request: Request) -> Reply:
+        if asks_for_summary(request):
+            return [Text("<summary>So far.</summary>")]
+        if "Replace" in request.prompt:
+            return (
+                [Text("I tried.")] if request.tool_results else [ToolUse("write_draft", {"text": "New.\n"})]
+            )
+        if FORGOTTEN in request.system:
+            return [Text("Done.")]
+        return [ToolUse("read_draft", {}) if request.tool_results else ToolUse("write_draft", {"text": text})]
+
+    text = f"The ferry. {LONG}{LONG}\n"
+    model.script = script
+    task = workspace.new_task("Ferry")
+    take_turn(workspace, early(claude), task.id, "Write.")
+    take_turn(workspace, claude, task.id, "Replace it.")
+    assert workspace.text(task, "main").read() == text
 
 
 def test_a_turn_goes_on_after_a_compaction_with_its_prompt(
