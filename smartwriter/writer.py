@@ -38,6 +38,7 @@ from smartwriter.agent.prompt import system_prompt
 from smartwriter.agent.tools import DraftTools, MemoryTools, Tool
 from smartwriter.briefing import Briefing
 from smartwriter.calls import DRAFT_TOOLS, Calls
+from smartwriter.compaction import is_command
 from smartwriter.drafts import text_of
 from smartwriter.endings import EMPTY, REFUSAL, is_too_large, left_out, sentence
 from smartwriter.errors import JournalError, NotSavedYet, SessionMissing, TextConflict
@@ -139,6 +140,7 @@ class DraftWriter:
         self._said = ""  # to the model, with the notes before it
         self._under_way = False  # the model has begun to answer
         self._retrying = False  # the API is asked again, and has not answered since
+        self._compacted = False  # the conversation, in it
         self._has_text = False  # the draft
         self._new_session_id: str | None = None
         self._stopping = False
@@ -169,7 +171,7 @@ class DraftWriter:
         self._calls = Calls(self._number)
         self._writing = set()
         self._said, self._has_text = start.said, start.has_text
-        self._under_way = self._retrying = False
+        self._under_way = self._retrying = self._compacted = False
         self._tell(TurnStarted, turn=self._number, prompt=prompt)
         turn = await self._stored(await self._take(start))
         if turn.left_out:  # the process has its prompt in the conversation
@@ -358,6 +360,7 @@ class DraftWriter:
             case NotStored(detail):
                 self._on_not_saved(detail)
             case Happened(compaction):
+                self._compacted = True
                 self._tell(Compacted, turn=self._number, **dataclasses.asdict(compaction))
             case SessionChanged(session_id):
                 self._new_session_id = session_id
@@ -420,6 +423,9 @@ class DraftWriter:
         turn = turn.model_copy(update={"state": TurnState.failed, "detail": why, "partial": self._heard})
         if self._stopping:
             turn = turn.model_copy(update={"state": TurnState.stopped, "detail": "", "stop_reason": ""})
+        if is_command(turn.prompt):  # which nobody said: if nothing came of it, it was not
+            return turn.model_copy(update={"left_out": not self._compacted})
+        if self._stopping:
             if not self._retrying or self._got_answer():
                 return turn
             # Who stops that, and asks again, does not ask twice.

@@ -8,7 +8,9 @@ import subprocess
 import threading
 import time
 
+import anyio
 import pytest
+from anyio.to_thread import run_sync
 from commands import command, environment, smartwriter, written
 from compacted import LONG, Origin, early, says
 from test_main_job import take_turn, take_turns
@@ -18,10 +20,11 @@ from smartwriter.agent.compacting import INSTRUCTIONS
 from smartwriter.agent.notes import FORGOTTEN
 from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, ToolUse, Wait, asks_for_summary
 from smartwriter.doctor import examine
+from smartwriter.engine import Engine
 from smartwriter.events import Compacted
 from smartwriter.history import history_markdown, history_of
 from smartwriter.speakers import prompts
-from smartwriter.tasks import TurnState
+from smartwriter.tasks import Turn, TurnState
 from smartwriter.transcript import messages
 from smartwriter.workspace import Workspace
 
@@ -173,6 +176,38 @@ def test_a_compaction_that_outlives_its_program_is_one(workspace: Workspace, mod
     assert {workspace.text(task, name).read() for name in task.drafts} == {"The ferry left at dawn.\n"}
     shown = smartwriter(workspace.root, "show", task.id).stdout.decode()
     assert "── The conversation was compacted" in shown and "interrupted" not in shown
+
+
+def test_a_compaction_that_did_not_come_about_leaves_nothing(
+    workspace: Workspace, claude: ClaudeAgent, model: OfflineModel
+) -> None:
+    """A compaction that was stopped, or failed, is no part of the conversation: the model is sent nothing of
+    it, and the writer is not asked to send a command again as if it were a prompt."""
+    task = workspace.new_task("Ferry")
+    refused = take_turn(workspace, claude, task.id, "/compact")
+    assert refused.state is TurnState.failed and "not sent along" not in refused.detail
+    for prompt in ("First.", "Second."):
+        take_turn(workspace, claude, task.id, prompt)
+    gate, asked = threading.Event(), threading.Event()
+
+    def held(request: Request) -> Reply:
+        asked.set()
+        return [Wait(gate)]
+
+    async def stopped() -> Turn:
+        async with Engine(workspace, claude) as engine:
+            sent = engine.send(task, task.drafts["main"], "/compact")
+            assert await run_sync(asked.wait, 30)
+            await engine.stop(task, task.drafts["main"])
+            return await sent.outcome()
+
+    model.script = held
+    assert anyio.run(stopped).state is TurnState.stopped
+    gate.set()
+    model.script = says
+    take_turn(workspace, claude, task.id, "Third.")
+    assert "Third." in model.requests[-1].said and "<command-name>" not in model.requests[-1].said
+    assert "canceled" not in model.requests[-1].said and "Second." in model.requests[-1].said
 
 
 def test_what_it_wrote_before_a_compaction_it_knows_no_more(
