@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 import regex
+from rapidfuzz.distance import Indel
 
 from smartwriter.quantities import Kind, Word, decimal, joined
 from smartwriter.stems import stem
@@ -19,7 +20,7 @@ from smartwriter.words import is_cjk, is_word, tokens
 
 ALIKE = 0.3
 """Two sentences are versions of one when as much of their words, in order, is the same."""
-_QUANTITIES = (Kind.number, Kind.amount, Kind.time)
+QUANTITIES = (Kind.number, Kind.amount, Kind.time, Kind.duration, Kind.date)
 # In scripts with spaces a sentence ends where what follows is no small letter.
 _SENTENCE_END = regex.compile(
     r"(?<=[。！？；])[”’」』》）]*|(?<=[.!?;])[\"”’)\]]*\s+(?=[\"“‘(\[]*[^\p{Ll}\s])|\n+"
@@ -98,24 +99,38 @@ def _key(token: str) -> str:
 
 def likeness(one: Sequence[Word], other: Sequence[Word]) -> float:
     """From 0 to 1: how much of two sentences is the same, in order."""
-    return SequenceMatcher(None, [w.key for w in one], [w.key for w in other], autojunk=False).ratio()
+    return Indel.normalized_similarity([word.key for word in one], [word.key for word in other])
+
+
+def is_reordered(before: Sequence[Word], after: Sequence[Word]) -> bool:
+    """Whether two versions have the same words, in another order."""
+    return sorted(map(_exact, before)) == sorted(map(_exact, after))
 
 
 def changes(before: Sequence[Word], after: Sequence[Word]) -> list[Change]:
     """The values that two versions of a sentence have differently."""
     one, other = [_exact(word) for word in before], [_exact(word) for word in after]
-    if sorted(one) == sorted(other):  # what is written and what is not changed places
+    if is_reordered(before, after):  # what is written and what is not changed places
         moved = [at for at in range(len(one)) if one[at] != other[at]]
         return [Change((before[at],), (after[at],), tuple(before), at) for at in moved]
-    return [
-        Change(tuple(before[start:end]), tuple(after[new_start:new_end]), tuple(before), start)
-        for tag, start, end, new_start, new_end in SequenceMatcher(
-            None, one, other, autojunk=False
-        ).get_opcodes()
-        if tag in ("replace", "delete")
-    ]
+    found = []
+    for tag, start, end, new_start, new_end in SequenceMatcher(
+        None, one, other, autojunk=False
+    ).get_opcodes():
+        if tag == "replace" and end - start == new_end - new_start and not _in_characters(before[start:end]):
+            pairs = zip(range(start, end), after[new_start:new_end], strict=True)
+            found += [Change((before[at],), (new,), tuple(before), at) for at, new in pairs]
+        elif tag in ("replace", "delete"):
+            found.append(
+                Change(tuple(before[start:end]), tuple(after[new_start:new_end]), tuple(before), start)
+            )
+    return found
+
+
+def _in_characters(words: Sequence[Word]) -> bool:
+    return any(word.kind is Kind.character for word in words)
 
 
 def _exact(word: Word) -> str:
     """As a line's author wrote it: a changed spelling is a change."""
-    return word.key if word.kind in _QUANTITIES else word.text
+    return word.key if word.kind in QUANTITIES else word.text

@@ -11,15 +11,16 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from smartwriter.facts import read
+from smartwriter.content import FUNCTION, content
+from smartwriter.facts import QUANTITIES, read
 from smartwriter.quantities import Kind, Word
-from smartwriter.uses import content
 
 MOST = 3
 """As many lines are looked at by a person."""
 _WEIGHT_OF_BEGINNING = 0.5
 _BEGINNING = 4  # characters of a word: of other spellings and forms, most begin alike
 _QUANTITY_WEIGHT = 0.7
+_WEIGHT_OF_CHARACTER = 0.35  # of Chinese, by itself
 _LENGTH_COUNTS = 0.5
 
 
@@ -48,7 +49,9 @@ def _features(line: str) -> dict[str, float]:
 
 def _weaker(words: Sequence[Word]) -> Iterator[tuple[str, float]]:
     for word in words:
-        if word.kind in (Kind.number, Kind.amount, Kind.time):
+        if word.kind in QUANTITIES:
             yield word.key, _QUANTITY_WEIGHT
         elif word.kind in (Kind.word, Kind.name) and len(word.key) > _BEGINNING:
             yield f"{word.key[:_BEGINNING]}…", _WEIGHT_OF_BEGINNING
+        elif word.kind is Kind.character and word.text not in FUNCTION:
+            yield word.text, _WEIGHT_OF_CHARACTER

@@ -1,7 +1,8 @@
 """Numbers, amounts and times in the words of a sentence, however they are written.
 
 ``£9``, ``9 pounds``, ``nine pounds`` and ``九镑`` are one amount; ``half past nine``, ``9:30`` and ``九点半``
-one time of day, whether in the morning or the evening; ``1,140`` and ``eleven hundred and forty`` one number.
+one time of day, whether in the morning or the evening; ``half an hour``, ``30 minutes`` and ``半小时`` one
+duration; ``周一`` and ``星期一`` one day; ``1,140`` and ``eleven hundred and forty`` one number.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ class Kind(str, Enum):
     amount = "amount"
     """A number of money or per cent: it stands for itself."""
     time = "time"
-    """Of the day."""
+    """Of the day, or a day of the week in Chinese."""
+    duration = "duration"
+    date = "date"
+    """A day of a month."""
     name = "name"
     """A word in capitals of which it is not known that only its place in the sentence made it so."""
     word = "word"
@@ -50,6 +54,15 @@ _ONES = {word: value for value, word in enumerate(_SMALL.split())}
 _ROUND = "twenty thirty forty fifty sixty seventy eighty ninety"
 _TENS = {word: 10 * value for value, word in enumerate(_ROUND.split(), 2)}
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
+_NTH = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth"
+_NTH += " fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
+_ORDINALS = {word: value for value, word in enumerate(_NTH.split(), 1)} | {
+    "thirtieth": 30,
+    "thirty-first": 31,
+}
+_ORDINALS |= {f"twenty-{word}": 20 + value for word, value in _ORDINALS.items() if value < 10}
+_IN_A_YEAR = "january february march april may june july august september october november december"
+_MONTHS = {word: value for value, word in enumerate(_IN_A_YEAR.split(), 1)}
 _HAN_DIGITS = {word: value for value, word in enumerate("零一二三四五六七八九")} | {"两": 2, "兩": 2, "〇": 0}
 _HAN_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10_000, "萬": 10_000, "亿": 100_000_000}
 _SCALES_OF_DIGITS = {"thousand": 1000, "million": 1_000_000, "万": 10_000, "萬": 10_000, "亿": 100_000_000}
@@ -66,6 +79,22 @@ _SIGN_OF = {unit: sign for sign, units in _MONEY.items() for unit in units.split
 _BEFORE = ("£", "$", "€", "¥", "￥")
 _LONGEST_UNIT = 2  # words or characters
 _HOURS = ("点", "點", "时", "時")
+_WEEK = {"一": "1", "二": "2", "三": "3", "四": "4", "五": "5", "六": "6", "日": "7", "天": "7"}
+_MINUTES_IN = {"minute": 1.0, "hour": 60.0, "分钟": 1.0, "小时": 60.0, "钟头": 60.0}
+_MINUTES_IN |= dict.fromkeys(["day", "天"], 1440.0) | dict.fromkeys(["week", "星期", "周"], 7 * 1440.0)
+_MINUTES_IN |= dict.fromkeys(["month", "月"], 30 * 1440.0) | {"fortnight": 14 * 1440.0}
+_PHRASES = {
+    ("half", "an", "hour"): 30.0,
+    ("an", "hour", "and", "a", "half"): 90.0,
+    ("a", "quarter", "of", "an", "hour"): 15.0,
+    ("three", "quarters", "of", "an", "hour"): 45.0,
+    ("an", "hour"): 60.0,
+    ("a", "fortnight"): 14 * 1440.0,
+    ("半", "年"): 180 * 1440.0,
+    ("半", "小", "时"): 30.0,
+    ("半", "个", "小", "时"): 30.0,
+    ("半", "个", "钟", "头"): 30.0,
+}
 _CLOCK_WORDS = ("o'clock", "o’clock")
 _HALVES = ("am", "pm", "a.m", "p.m")
 _DIGITAL = re.compile(r"(\d{1,2})[:：.](\d{2})")
@@ -83,8 +112,8 @@ def joined(words: Sequence[Word]) -> Iterator[Word]:
     """The words with each number, amount and time as one."""
     at = 0
     while at < len(words):
-        made = _amount(words, at) or _clock(words, at) or _bare_number(words, at)
-        word, at = made or (words[at], at + 1)
+        rules = (_amount, _date, _duration, _clock, _bare_number)
+        word, at = next(filter(None, (rule(words, at) for rule in rules)), (words[at], at + 1))
         yield word
 
 
@@ -197,6 +226,12 @@ def _amount(words: Sequence[Word], at: int) -> tuple[Word, int] | None:
     if (found := _number(words, at)) is None:
         return None
     value, end = found
+    if (
+        _texts(words, end, 1) in (["块"], ["塊"])
+        and (tenths := _number(words, end + 1))
+        and len(tenths[0]) == 1
+    ):
+        return _made(words, at, tenths[1], f"¥{value}.{tenths[0]}", Kind.amount)
     if _texts(words, end, 2) == ["per", "cent"]:
         return _made(words, at, end + 2, f"%{value}", Kind.amount)
     for length in range(_LONGEST_UNIT, 0, -1):
@@ -206,13 +241,91 @@ def _amount(words: Sequence[Word], at: int) -> tuple[Word, int] | None:
     return None
 
 
+# Dates ------------------------------------------------------------------------------------------
+
+
+def _date(words: Sequence[Word], at: int) -> tuple[Word, int] | None:
+    """A day of a month: 3 April, the third of April, April 3rd, 四月三日, 三月初八."""
+    if words[at].kind is Kind.name and (month := _MONTHS.get(words[at].text.casefold())):
+        found = _ordinal(words, at + 1) or _number(words, at + 1)
+        return _day(words, at, month, found) if found else None
+    found = _ordinal(words, at) or _number(words, at)
+    if found is None:
+        return None
+    end = found[1] + (_texts(words, found[1], 1) == ["of"])
+    if (
+        end < len(words)
+        and words[end].kind is Kind.name
+        and (month := _MONTHS.get(words[end].text.casefold()))
+    ):
+        return _day(words, at, month, (found[0], end + 1))
+    if _texts(words, end, 1) == ["月"] and found[0].isdecimal():
+        end += 1 + (_texts(words, end + 1, 1) == ["初"])
+        return _day(words, at, int(found[0]), _number(words, end))
+    return None
+
+
+def _day(words: Sequence[Word], at: int, month: int, day: tuple[str, int] | None) -> tuple[Word, int] | None:
+    if day is None or not day[0].isdecimal() or not (1 <= int(day[0]) <= 31 and 1 <= month <= 12):
+        return None
+    end = day[1] + (_texts(words, day[1], 1) in (["日"], ["号"], ["號"]))
+    return _made(words, at, end, f"@{month}-{day[0]}", Kind.date)
+
+
+def _ordinal(words: Sequence[Word], at: int) -> tuple[str, int] | None:
+    text = "".join(_texts(words, at, 1))
+    if match := re.fullmatch(r"(\d{1,2})(?:st|nd|rd|th)", text):
+        return match[1], at + 1
+    return (str(_ORDINALS[text]), at + 1) if text in _ORDINALS else None
+
+
+# Durations --------------------------------------------------------------------------------------
+
+
+def _duration(words: Sequence[Word], at: int) -> tuple[Word, int] | None:
+    """So many minutes or hours: 30 minutes, a thirty-minute walk, half an hour, 半小时, 一个半小时."""
+    for phrase, minutes in _PHRASES.items():
+        if _texts(words, at, len(phrase)) == list(phrase):
+            return _minutes(words, at, at + len(phrase), minutes)
+    number, dash, unit = words[at].text.casefold().rpartition("-")
+    if dash and unit in _MINUTES_IN and (value := decimal(number) or _text_of(_spelled(number))):
+        return _minutes(words, at, at + 1, float(value) * _MINUTES_IN[unit])
+    return _counted(words, at)
+
+
+def _counted(words: Sequence[Word], at: int) -> tuple[Word, int] | None:
+    if (found := _number(words, at)) is None:
+        return None
+    value, end = float(found[0]), found[1]
+    counted = _texts(words, end, 1) == ["个"]
+    end += counted
+    if _texts(words, end, 1) == ["半"]:
+        value, end = value + 0.5, end + 1
+    if not counted and _texts(words, end, 1) == ["月"]:  # of a date
+        return None
+    for length in (2, 1):
+        unit = "".join(_texts(words, end, length)).removesuffix("s")
+        if end + length <= len(words) and unit in _MINUTES_IN:
+            return _minutes(words, at, end + length, value * _MINUTES_IN[unit])
+    return None
+
+
+def _minutes(words: Sequence[Word], at: int, end: int, minutes: float) -> tuple[Word, int]:
+    return _made(words, at, end, f"~{minutes:g}", Kind.duration)
+
+
+def _text_of(value: int | None) -> str | None:
+    return None if value is None else str(value)
+
+
 # Times ------------------------------------------------------------------------------------------
 
 
 def _clock(words: Sequence[Word], at: int) -> tuple[Word, int] | None:
     """A time of day: 9:30, half past nine, quarter to ten, ten o'clock, 九点半, 9 点 30 分."""
-    if (found := _fraction_of_hour(words, at)) or (found := _digital(words, at)):
-        return found
+    for rule in (_weekday, _fraction_of_hour, _minutes_to_hour, _digital):
+        if found := rule(words, at):
+            return found
     number = _number(words, at)
     if number is None or not number[0].isdecimal() or int(number[0]) > 24:
         return None
@@ -235,6 +348,29 @@ def _fraction_of_hour(words: Sequence[Word], at: int) -> tuple[Word, int] | None
     if texts[1] == "to":
         hour, minutes = hour - 1, 60 - minutes
     return _made(words, at, found[1], f"@{hour}:{minutes:02}", Kind.time)
+
+
+def _weekday(words: Sequence[Word], at: int) -> tuple[Word, int] | None:
+    texts = [word.text for word in words[at : at + 3]]
+    length = 2 if texts[:2] in (["星", "期"], ["礼", "拜"]) else 1 if texts[:1] in (["周"], ["週"]) else 0
+    if not length or len(texts) <= length or texts[length] not in _WEEK:
+        return None
+    return _made(words, at, at + length + 1, f"@day{_WEEK[texts[length]]}", Kind.time)
+
+
+def _minutes_to_hour(words: Sequence[Word], at: int) -> tuple[Word, int] | None:
+    """Twenty to ten, five past six, ten minutes to eight."""
+    if (minutes := _number(words, at)) is None or not minutes[0].isdecimal():
+        return None
+    end = minutes[1] + (_texts(words, minutes[1], 1) == ["minutes"])
+    direction = _texts(words, end, 1)
+    hour = _number(words, end + 1) if direction in (["to"], ["past"]) else None
+    if hour is None or not hour[0].isdecimal() or not 0 < int(hour[0]) <= 12:
+        return None
+    if int(minutes[0]) not in range(5, 60, 5):  # eight to ten is a span
+        return None
+    past = int(minutes[0]) if direction == ["past"] else 60 - int(minutes[0])
+    return _time(words, at, hour[1], int(hour[0]) - (direction == ["to"]), past)
 
 
 def _digital(words: Sequence[Word], at: int) -> tuple[Word, int] | None:

@@ -321,16 +321,21 @@ def test_a_change_is_told_exactly_once(
 ) -> None:
     """What came with a compaction is told after it; what a broken turn was told is not told again."""
     take_turn(workspace, claude, rivers.id, "Begin.")
-    workspace.text(rivers, "main").write("The slack hour came early.\n", author="writer", turn=2)
+    workspace.text(rivers, "main").write(
+        "The slack hour came early: forty minutes.\n", author="writer", turn=2
+    )
     take_turn(workspace, claude, rivers.id, "Go on.")
     remember(workspace, "- Slack hour: forty minutes.\n")
     take_turn(workspace, claude, rivers.id, "/compact")
     take_turn(workspace, claude, rivers.id, "After it.")
     assert "memory.md now says: Slack hour: forty minutes." in model.requests[-1].prompt
+    long = "The slack hour came early: forty minutes.\n"
+    workspace.text(rivers, "main").write(long, author="writer", turn=5)
+    take_turn(workspace, claude, rivers.id, "As it is.")
     remember(workspace, "- Slack hour: fifty minutes.\n")
     model.script = lambda request: [Text("I was"), ApiError(400, "invalid_request_error", "No.")]
     assert take_turn(workspace, claude, rivers.id, "Broken.").state is TurnState.failed
-    assert "memory.md now says: Slack hour: fifty minutes." in model.requests[-1].prompt
+    assert "Now it says: Slack hour: fifty minutes." in model.requests[-1].prompt
     model.script = says
     take_turn(workspace, claude, rivers.id, "Again.")
     again = model.requests[-1].prompt

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +59,15 @@ def test_a_half_of_a_quantity_is_none(text: str) -> None:
     change = MemoryChange("memory.md", (f"It costs {text}",), ("It costs £9.",))
     relied(f"It costs {text}", [change])
     relied("It costs £9.", [MemoryChange("memory.md", change.added, change.removed)])
+
+
+def test_a_memory_of_another_size_is_compared_in_time() -> None:
+    """Texts in the place of lines, and hundreds of lines that all changed, hold up no turn."""
+    many = tuple(
+        f"Shop {number} has {number} tills and opens at {number % 12} o'clock." for number in range(600)
+    )
+    other = tuple(line.replace("tills", "drawers") for line in many)
+    change = MemoryChange("memory.md", (*many, "The old memory. " * 500), (*other, "The new memory. " * 700))
+    started = time.process_time()
+    relied("The shops open early. Some have many tills.\n\n" * 300, [change])
+    assert time.process_time() - started < 20  # it was minutes; a slow machine takes a few seconds
