@@ -157,6 +157,16 @@ def test_stop_ends_the_one_that_is_waited_for(workspace: Workspace, task: Task) 
         assert "15 characters of the answer are kept" in said
 
 
+def test_stop_ends_the_one_that_nobody_waits_for(workspace: Workspace, task: Task) -> None:
+    """``stop`` means whatever writes the draft: a dead program's CLI too, before anybody asks again."""
+    crashed(workspace, task, stored=1)
+    with a_process(marked(workspace, task)) as process:
+        done = smartwriter(workspace.root, "stop", task.id)
+        assert done.returncode == 0 and "was ended" in done.stdout.decode(), done.stderr.decode()
+        assert process.wait(10) == -signal.SIGTERM
+    assert "is not being written" in smartwriter(workspace.root, "stop", task.id).stdout.decode()
+
+
 def started(workspace: Workspace, name: str, *arguments: str, model: OfflineModel) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         command(workspace.root, name, "--offline", *arguments),
