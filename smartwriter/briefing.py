@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from smartwriter.agent.notes import changes, forgotten, half_answer, half_article, lost_prompt
 from smartwriter.agent.tools import DraftTools
 from smartwriter.compaction import is_command, is_compaction
+from smartwriter.cut_off import to_be_told
 from smartwriter.drafts import current_number, known_after, text_of
 from smartwriter.memory import Memory
 from smartwriter.reliance import reliance
@@ -69,9 +70,10 @@ class Briefing:
             if heard := only_heard(stored, turn.partial).strip():
                 yield half_answer(heard)
         text = text_of(revisions)
-        for one in revisions:
-            if one.cut_off and one.turn == turn.number and not turn.inherited and one.text != text:
-                yield half_article(one)
+        for one in to_be_told(turn, revisions):
+            if one.text != text:
+                before = text_of(earlier for earlier in revisions if earlier.number < one.number)
+                yield half_article(one, before)
 
     def _known(self, revisions: Sequence[Revision]) -> int:
         """The last revision of the text that the model knows of, from the last turn that reached it.

@@ -21,7 +21,7 @@ from smartwriter.events import (
     ToolUsed,
 )
 from smartwriter.passages import Edit, appended, before_more, edited
-from smartwriter.tasks import Revision
+from smartwriter.tasks import Breaks, CutOff, Revision
 
 WRITE, EDIT, APPEND = "write_draft", "edit_draft", "append_draft"
 DRAFT_TOOLS = frozenset({WRITE, EDIT, APPEND})
@@ -38,6 +38,13 @@ class _Call:
 
     def said(self, name: str, edit: int = 0) -> str:
         return "".join(self.fields.get((edit, name), ()))
+
+    @property
+    def breaks(self) -> Breaks:
+        if self.whole:
+            return "nowhere"
+        within = self.tool == EDIT or (self.tool == APPEND and self.said("after"))
+        return "within" if within else "at the end"
 
     def is_whole(self, name: str, edit: int) -> bool:
         return self.whole or ((edit, name) in self.fields and (edit, name) != next(reversed(self.fields)))
@@ -89,29 +96,28 @@ class Calls:
         else:
             call.over = True
 
-    def versions(self, revisions: Sequence[Revision]) -> list[str]:
+    def versions(self, revisions: Sequence[Revision]) -> list[CutOff]:
         """What the draft's text would have become, had each call been made with what was heard of it.
 
         :param revisions: the draft's, with the text that the model knew.
         """
-        found: list[str] = []
+        found: dict[str, CutOff] = {}
         text, in_one = text_of(revisions), False
-        for call in self._calls.values():
+        for id, call in self._calls.items():
             after = _after(call, text, revisions)
             if after is None:
                 continue
             if in_one and not call.over and call.tool != WRITE:
-                found[-1] = after  # it goes on from the call before
-            else:
-                found.append(after)
+                found.pop(text, None)  # it goes on from the call before
+            found.setdefault(after, CutOff(text=after, breaks=call.breaks, call=id))
             if not call.over:
                 text, in_one = after, True
-        longest = sorted(set(found), key=len, reverse=True)
+        longest = sorted(found, key=len, reverse=True)
         kept: list[str] = []
         for one in longest:
             if not any(other.startswith(one) for other in kept):
                 kept.append(one)
-        return [one for one in dict.fromkeys(found) if one in kept]
+        return [one for text, one in found.items() if text in kept]
 
     def keep(self, text: DraftText) -> list[Revision]:
         """Make what was cut off versions beside the draft's text, each once. Blocking.
@@ -120,7 +126,10 @@ class Calls:
         """
         if not self._calls:
             return []
-        kept = (text.keep_cut_off(one, self._turn) for one in self.versions(text.revisions()))
+        kept = (
+            text.keep_cut_off(one.text, self._turn, breaks=one.breaks, call=one.call)
+            for one in self.versions(text.revisions())
+        )
         return [revision for revision in kept if revision is not None]
 
 

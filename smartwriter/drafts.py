@@ -31,7 +31,7 @@ from smartwriter.damage import Entry
 from smartwriter.errors import Invalid, RevisionNotFound, TextConflict
 from smartwriter.passages import Edit, appended, edited, in_the_manner_of
 from smartwriter.records import from_line, to_line
-from smartwriter.tasks import ANSWERED, DIED, Author, Revision, Source, Turn
+from smartwriter.tasks import ANSWERED, DIED, Author, Breaks, Revision, Source, Turn
 from smartwriter.whole_file import EMPTIED_S, GIVE_UP_S, SETTLED_S
 
 MAX_TEXT_BYTES = 1 << 20
@@ -205,9 +205,18 @@ class DraftText:
                 journal.write_document(self._place, text_of(after))
         return HandEdit(after[-1] if len(after) > len(before) else None, gone and restore)
 
-    def keep_cut_off(self, text: str, turn: int) -> Revision | None:
+    def keep_cut_off(
+        self,
+        text: str,
+        turn: int,
+        *,
+        breaks: Breaks = "at the end",
+        call: str = "",
+        source: Source | None = None,
+    ) -> Revision | None:
         """Keep what had arrived of a call that never came to its end, as a version beside the text.
 
+        :param source: the same in the draft that this one was forked from.
         :returns: None where there is nothing to keep, or the turn has a version of this text already.
         """
         text = text.replace("\0", "")  # which no Markdown file can hold
@@ -218,8 +227,9 @@ class DraftText:
             text = in_the_manner_of(text_of(revisions), text)
             if any(earlier.turn == turn and earlier.text == text for earlier in revisions):
                 return None
-            revision = _next_revision(revisions, text, "model", turn)
+            revision = _next_revision(revisions, text, "model", turn, source)
             revision = revision.model_copy(update={"aside": True, "cut_off": True})
+            revision = revision.model_copy(update={"breaks": breaks, "call": call})
             transaction.append([_line(revision)])
         return revision
 
@@ -354,7 +364,8 @@ def known_after(turn: Turn, revisions: Iterable[Revision]) -> int:
 
 def shared_turn(revision: Revision) -> int:
     """The last turn before whose end, or by whose end, a revision was written."""
-    in_the_turn = revision.author == "fork" or (revision.author == "model" and revision.source is None)
+    of_model = revision.author == "model" and (revision.source is None or revision.cut_off)
+    in_the_turn = revision.author == "fork" or of_model
     return revision.turn if in_the_turn else revision.turn - 1
 
 

@@ -15,7 +15,18 @@ from smartwriter.cut_off import turns_now
 from smartwriter.drafts import DraftText, check_text, current_number, known_after, shared_turn, text_of
 from smartwriter.errors import AlreadyExists, SessionMissing, TurnNotFound
 from smartwriter.task_manager import free_draft_name
-from smartwriter.tasks import ANSWERED, DIED, Draft, Origin, Source, Task, Turn, TurnState, WhatIf
+from smartwriter.tasks import (
+    ANSWERED,
+    DIED,
+    Draft,
+    Origin,
+    Revision,
+    Source,
+    Task,
+    Turn,
+    TurnState,
+    WhatIf,
+)
 from smartwriter.transcript import compacted_since, cut
 from smartwriter.workspace import Workspace
 
@@ -55,7 +66,7 @@ async def fork(
         plan = await run_sync(_plan, workspace, task, draft, at, revision, name)
         session_id = await run_sync(_fork_session, workspace, task, draft, plan, name)
         await run_sync(_record_turns, workspace, task, name, plan, session_id)
-        await run_sync(_copy_texts, workspace, task, name, plan)
+        await run_sync(_copy_texts, workspace, task, draft.name, name, plan)
         origin = Origin(draft=draft.name, turn=plan.last, revision=revision)
         what_if = {**draft.memory, **(memory or {})}
         return await run_sync(workspace.tasks.add_draft, task.id, name, session_id, origin, what_if)
@@ -93,6 +104,8 @@ class _Plan:
     known: _Text | None
     """What the model knew at the end of the last shared turn; None: no text yet."""
     text: _Text | None
+    cut_off: list[Revision]
+    """What the model was writing into the draft when shared turns were cut off."""
 
     @property
     def last(self) -> int:
@@ -115,15 +128,18 @@ def _plan(
     if _in_conversation(shared) and not transcript.has_entries():
         raise SessionMissing(task.address(draft.name), transcript.path)
     known = _known_text(workspace, task, draft, shared, later)
+    numbers = {turn.number for turn in shared}
+    cut_off = [one for one in text.revisions() if one.cut_off and one.turn in numbers]
     if revision is not None:
         chosen = _Text(text.revision(revision).text, _source(task, draft.name, revision))
-        return _Plan(shared, later, known, chosen)
-    return _Plan(shared, later, known, _text_after(workspace, task, draft, shared, latest=not later))
+        return _Plan(shared, later, known, chosen, cut_off)
+    start = _text_after(workspace, task, draft, shared, latest=not later)
+    return _Plan(shared, later, known, start, cut_off)
 
 
 def _in_conversation(turns: list[Turn]) -> bool:
-    """Whether any of some turns is part of the session."""
-    return not all(turn.left_out for turn in turns)
+    """Whether any of some turns must be part of the session: one that was cut off may not have come to it."""
+    return any(turn.state in ANSWERED and not turn.left_out for turn in turns)
 
 
 def _turn_of(text: DraftText, revision: int, turns: list[Turn]) -> int:
@@ -288,11 +304,14 @@ def _record_turns(workspace: Workspace, task: Task, name: str, plan: _Plan, sess
     workspace.tasks.record(task, name, inherited)
 
 
-def _copy_texts(workspace: Workspace, task: Task, name: str, plan: _Plan) -> None:
+def _copy_texts(workspace: Workspace, task: Task, origin: str, name: str, plan: _Plan) -> None:
     """The first revision is what the model knows; what differs from it is told with the next prompt."""
     text = workspace.text(task, name)
     if plan.known is not None:
         text.write(plan.known.text, author="fork", turn=plan.last, source=plan.known.source)
+    for one in plan.cut_off:
+        source = _source(task, origin, one.number)
+        text.keep_cut_off(one.text, one.turn, breaks=one.breaks, call=one.call, source=source)
     start = plan.text
     if start is None or (plan.known is not None and start.text == plan.known.text):
         return

@@ -16,12 +16,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from pydantic import ValidationError
+
 from smartwriter.damage import Entry
 from smartwriter.drafts import current_number, text_of
 from smartwriter.errors import Invalid, RevisionNotFound, TaskNotFound, TextConflict
 from smartwriter.passages import Edit
 from smartwriter.records import from_line
-from smartwriter.tasks import Task, Turn
+from smartwriter.tasks import CutOff, Task, Turn
 
 if TYPE_CHECKING:
     from claude_agent_sdk.types import SessionKey, SessionStoreEntry
@@ -128,7 +130,8 @@ def _go_on_under(workspace: Workspace, task: Task, draft: str, session_id: str) 
 def _write_text(text: DraftText, at: Mapping[str, Any], entry: Mapping[str, Any]) -> None:
     turn, base = int(at.get("turn") or 0), at.get("base")
     if "cut_off" in entry:
-        text.keep_cut_off(str(entry["cut_off"]), turn)
+        one = _cut_off(entry["cut_off"])
+        text.keep_cut_off(one.text, turn, breaks=one.breaks, call=one.call)
         return
     revisions = text.revisions()
     if any(old.turn == turn and old.text == entry.get("text") for old in revisions):
@@ -145,6 +148,13 @@ def _write_text(text: DraftText, at: Mapping[str, Any], entry: Mapping[str, Any]
             _append(text, turn, base, entry, text_of(revisions))
         else:
             text.write(str(entry.get("text", "")), author="model", turn=turn, base=base)
+
+
+def _cut_off(given: Any) -> CutOff:
+    """Of an earlier version, or of a later one, there may be the text alone."""
+    with contextlib.suppress(ValidationError):
+        return CutOff.model_validate(given)
+    return CutOff(text=str(given["text"] if isinstance(given, Mapping) and "text" in given else given))
 
 
 def _append(text: DraftText, turn: int, base: int | None, entry: Mapping[str, Any], before: str) -> None:

@@ -208,6 +208,9 @@ def usage_of(turns: Iterable[Turn]) -> Usage:
 
 
 Author = Literal["model", "writer", "fork"]
+Breaks = Literal["at the end", "within", "nowhere"]
+"""Where a text breaks off that a call would have made: within it, if a passage was being replaced or put in;
+nowhere, if all of the call had arrived."""
 
 
 class Source(Value):
@@ -224,6 +227,15 @@ class Source(Value):
         if self.turn is not None:
             return f"the answer of turn {self.turn} of {address}"
         return f"{address}:{self.revision}"
+
+
+class CutOff(Value):
+    """What a text would have become by calls that never came to their end."""
+
+    text: str
+    breaks: Breaks = "at the end"
+    call: str = ""
+    """Its id; empty: unknown. What comes to light of it later makes another version."""
 
 
 class Revision(Value):
@@ -248,3 +260,6 @@ class Revision(Value):
     ``cut_off``."""
     cut_off: bool = False
     """What had arrived of a call that never came to its end; always ``aside``."""
+    breaks: Breaks = "at the end"
+    call: str = ""
+    """Of one that is ``cut_off``, with ``breaks``: as in :class:`CutOff`."""

@@ -76,7 +76,7 @@ from smartwriter.orphans import cli_mark
 from smartwriter.proposals import Proposal, Proposals
 from smartwriter.records import to_line
 from smartwriter.spool import SpooledStore
-from smartwriter.tasks import ANSWERED, Draft, Revision, Task, Turn, TurnState, now
+from smartwriter.tasks import ANSWERED, CutOff, Draft, Revision, Task, Turn, TurnState, now
 from smartwriter.transcript import resume_point
 from smartwriter.workspace import Workspace
 
@@ -490,10 +490,10 @@ class DraftWriter:
                 self._tell(CutOffKept, turn=turn.number, revision=kept.number, characters=len(kept.text))
         except JournalError:
             for version in await run_sync(self._cut_off_versions):
-                cut_off = [{"type": "text", "cut_off": version}]
+                cut_off = [{"type": "text", "cut_off": version.model_dump()}]
                 await self._keeper.write("text", cut_off, at={"turn": turn.number})
 
-    def _cut_off_versions(self) -> list[str]:
+    def _cut_off_versions(self) -> list[CutOff]:
         try:
             return self._calls.versions(self._text.revisions())
         except OSError:  # gone: what was typed is all that there is

@@ -46,7 +46,7 @@ def text(tmp_path: Path) -> DraftText:
 
 
 def versions(text: DraftText, events: list[Event]) -> list[str]:
-    return Calls(3, events).versions(text.revisions())
+    return [one.text for one in Calls(3, events).versions(text.revisions())]
 
 
 FOG = "# Fog\n\nThe ferry waited.\n\n# Low water\n\nIt left.\n"
@@ -121,6 +121,31 @@ def test_half_a_call_leaves_the_text_that_the_draft_would_have_had(
     text.write(FOG, author="model", turn=1)
     found = versions(text, typed(tool, given, characters))
     assert found == ([after] if after else [])
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "characters", "breaks"),
+    [
+        pytest.param("write_draft", {"text": "A new text"}, 14, "at the end", id="write"),
+        pytest.param("append_draft", {"text": "And then"}, 14, "at the end", id="append"),
+        pytest.param("append_draft", {"after": "Fog", "text": "And then"}, 30, "within", id="into a section"),
+        pytest.param(
+            "edit_draft",
+            {"edits": [{"old_text": "ferry", "new_text": "boat of old"}]},
+            60,
+            "within",
+            id="passage",
+        ),
+        pytest.param("append_draft", {"after": "Fog", "text": "And then"}, None, "nowhere", id="whole"),
+    ],
+)
+def test_a_version_says_where_it_breaks_off(
+    text: DraftText, tool: str, given: dict[str, Any], characters: int | None, breaks: str
+) -> None:
+    """Only what breaks off at its end can be gone on with to the character."""
+    text.write(FOG, author="model", turn=1)
+    (kept,) = Calls(3, typed(tool, given, characters)).keep(text)
+    assert (kept.breaks, kept.call) == (breaks, "a")
 
 
 def test_a_call_that_was_answered_leaves_nothing(text: DraftText) -> None:

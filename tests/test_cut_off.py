@@ -144,3 +144,42 @@ def test_a_long_article_that_was_cut_off_is_read_through_the_tool(workspace: Wor
         assert len(prompt) < 4000 and "Paragraph 1999 of" in prompt and "read_draft, version 1" in prompt
         read = "".join(result.partition("\n\n")[2] for result in model.requests[-1].tool_results)
         assert read == long
+
+
+def test_a_fork_has_what_was_cut_off_in_the_turns_that_it_shares(workspace: Workspace, task: Task) -> None:
+    """A fork of a turn that was cut off, be it before anything of it was stored, shows, takes and tells its
+    model what had been typed, as its origin does, in a version of its own; so does a fork of that fork."""
+    with OfflineModel(types_and_waits) as model, killed_while_typing(workspace.root, task, model) as heard:
+        shown(workspace, "fork", task.id, "--name", "trial")
+        shown(workspace, "fork", f"{task.id}@trial:1", "--name", "again")
+        shown(workspace, "fork", task.id, "--at", "0", "--name", "before")
+        assert workspace.text(task, "before").revisions() == []
+        said = shown(workspace, "show", f"{task.id}@trial")
+        assert heard.strip() in said and f"(cut off here; kept as {task.id}@trial:1)" in said
+        assert f"from {task.id}@main:1" in shown(workspace, "log", f"{task.id}@trial")
+        assert shown(workspace, "text", f"{task.id}@again").strip() == heard.strip()
+        written(workspace.root, f"{task.id}@trial", "Go on.", model=model)
+        prompt = model.requests[-1].prompt
+        assert heard in prompt and "append_draft with version 1" in prompt
+        shown(workspace, "take", f"{task.id}@trial", "--turn", "1")
+        assert shown(workspace, "text", f"{task.id}@trial").strip() == heard.strip()
+
+
+def test_the_model_is_told_how_it_can_go_on(workspace: Workspace, task: Task) -> None:
+    """By appending where the end was cut off, by changing again where a passage was, by nothing more where
+    all had arrived; and of one call, or of one text, only the last that came."""
+    text = workspace.text(task, "main")
+    text.write("The ferry waited.\n\nNobody crossed.\n", author="writer", turn=1)
+    with OfflineModel(types_and_waits) as model:
+        written(workspace.root, task.id, "Hello.", model=model)
+        text.keep_cut_off("The ferry lay.\n\nNobody crossed.\n", 1, breaks="within", call="a")
+        text.keep_cut_off("The ferry lay there.\n\nNobody crossed.\n", 1, breaks="within", call="a")
+        text.keep_cut_off("Another.", 1, breaks="nowhere", call="b")
+        text.keep_cut_off("Half", 1, call="c")
+        text.keep_cut_off("Half of it", 1, call="d")
+        written(workspace.root, task.id, "Go on.", model=model)
+        passage, whole, end = model.requests[-1].prompt.split("[You were cut off")[1:]
+    assert "Version 3" in passage and "lay there" in passage and "append_draft" not in passage
+    assert "make the whole change again" in passage and "Nobody crossed" not in passage
+    assert "Version 4" in whole and "version 4 and an empty text" in whole
+    assert "version 6" in end and "append_draft with version 6" in end

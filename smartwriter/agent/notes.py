@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from smartwriter.comparison import notes
 from smartwriter.drafts import current_number, text_of
-from smartwriter.tasks import Revision
+from smartwriter.tasks import Breaks, Revision
 
 _MOST_CHARACTERS = 4000
 _MOST_OF_ARTICLE = 24_000  # characters of an article that was cut off, to be sent again
@@ -28,18 +28,38 @@ def lost_prompt(prompt: str) -> str:
     return f"{LOST_PROMPT}\n\n{prompt}"
 
 
+_HEADS: dict[Breaks, str] = {
+    "at the end": (
+        "What had arrived is version {0}, beside the draft, which stays as it was until you go on. To go on "
+        "from it, to the character, call append_draft with version {0}."
+    ),
+    "within": (
+        "What had arrived of your change breaks off within the text. Version {0}, beside the draft, is what "
+        "the draft would have become by it; the draft stays as it was. To go on, make the whole change again."
+    ),
+    "nowhere": (
+        "All that you wrote had arrived, but it was not done. Version {0}, beside the draft, is what the "
+        "draft would have become; the draft stays as it was. To make it the draft, call append_draft with "
+        "version {0} and an empty text."
+    ),
+}
+
+
 def half_answer(heard: str) -> str:
     return f"[Your last answer was cut off. This much of it had arrived:\n\n{heard}]"
 
 
-def half_article(version: Revision) -> str:
-    """What the model had typed into the draft when it was cut off, word for word if it is not too much."""
+def half_article(version: Revision, before: str) -> str:
+    """What the model had typed into the draft when it was cut off, word for word if it is not too much.
+
+    :param before: the text that it would have changed.
+    """
     number, text = version.number, version.text
-    head = (
-        f"[You were cut off while you wrote into the draft. What had arrived is version {number}, beside the "
-        "draft, which stays as it was until you go on. To go on from it, to the character, call append_draft "
-        f"with version {number}."
-    )
+    head = f"[You were cut off while you wrote into the draft. {_HEADS[version.breaks].format(number)}"
+    if version.breaks == "within":
+        diff, whole = difference(before, text)
+        if whole:
+            return f"{head} This much of your change had arrived:\n\n{diff}]"
     if len(text) <= _MOST_OF_ARTICLE:
         return f"{head} This is version {number}:\n\n{text}]"
     end = text[-_END_OF_ARTICLE:]
