@@ -327,7 +327,7 @@ def _free_name(workspace: Workspace, task: Task, wanted: str | None) -> str:
     while _is_foreign(workspace.text(task, name)):
         if wanted is not None:
             raise AlreadyExists("file", str(workspace.text(task, name).path))
-        task = task.with_draft(Draft(name=name, session_id=""))
+        task = task.with_draft(Draft(name=name, session_id=name))  # so that it is passed over
         name = free_draft_name(task, None)
     return name
 
