@@ -321,9 +321,7 @@ def test_a_change_is_told_exactly_once(
 ) -> None:
     """What came with a compaction is told after it; what a broken turn was told is not told again."""
     take_turn(workspace, claude, rivers.id, "Begin.")
-    workspace.text(rivers, "main").write(
-        "The slack hour came early: forty minutes.\n", author="writer", turn=2
-    )
+    workspace.text(rivers, "main").write("The slack hour came early.\n", author="writer", turn=2)
     take_turn(workspace, claude, rivers.id, "Go on.")
     remember(workspace, "- Slack hour: forty minutes.\n")
     take_turn(workspace, claude, rivers.id, "/compact")
