@@ -8,14 +8,17 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 import pyte
 import pytest
+from click.testing import CliRunner
 from commands import command, environment, written
 from terminal import Terminal, terminal
 
 from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, Wait
+from smartwriter.cli.app import cli
 from smartwriter.tasks import Task, TurnState
 from smartwriter.workspace import Workspace
 
@@ -66,6 +69,19 @@ def test_whatever_a_terminal_does_stops_the_turn_in_order(
         assert ending is _close or "Stopped; what had been written is kept." in screen
     (turn,) = workspace.tasks.turns(task, "main")
     assert (turn.state, turn.detail, turn.partial) == (TurnState.stopped, "", "The first half")
+
+
+def test_ctrl_c_before_a_turn_has_its_code_too(
+    workspace: Workspace, task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a command was at when ctrl-C came, it ends with the shell's code for it, not as a failure."""
+
+    def is_interrupted(_: Path) -> Workspace:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Workspace, "around", is_interrupted)
+    done = CliRunner().invoke(cli, ["write", task.id, "Go."])
+    assert (done.exit_code, done.output.strip()) == (130, "")
 
 
 def test_a_cli_is_out_of_reach_of_the_terminal_and_dies_with_a_second_ctrl_c(

@@ -7,6 +7,7 @@ import functools
 import importlib
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -135,6 +136,9 @@ class _Commands(Group):
                 raise
             where = f": {error.filename}" if error.filename else ""
             raise click.ClickException(f"{error.strerror or error}{where}.") from None
+        except KeyboardInterrupt:  # before, or where, nothing else heeds it; click's own code says "failed"
+            click.echo(err=True)
+            raise SystemExit(128 + signal.SIGINT) from None
 
 
 # In colour, which is to say: click takes nothing out of what is piped. Colours come from ``secho`` alone.
