@@ -36,7 +36,7 @@ def write_command(workspace: Workspace, address: str, prompt: str | None, offlin
     try:
         write(workspace, task, draft, said, offline=offline, show_turn=show)
     except SmartWriterError:
-        if prompt in (None, "-"):  # no shell remembers it
+        if prompt in (None, "-") and said.strip():  # no shell remembers it
             secho(f"This was not sent:\n\n{said.rstrip()}\n", err=True)
         raise
 
