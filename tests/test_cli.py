@@ -108,10 +108,15 @@ def data(workspace: Workspace, *arguments: str) -> Any:
 
 
 def snapshot(root: Path) -> dict[str, bytes | None]:
-    """Every path under a folder, with the bytes of files."""
+    """Every path under a folder, with the bytes of files.
+
+    But for what a workspace notes of itself: which copy of it this is, what is asked of a lease's holder,
+    and where a prompt waited while it was looked at.
+    """
     return {
         path.relative_to(root).as_posix(): path.read_bytes() if path.is_file() else None
         for path in root.rglob("*")
+        if not ({"identity", "locks"} & set(path.parts) or (path.is_dir() and "outbox" in path.parts))
     }
 
 
