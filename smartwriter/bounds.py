@@ -101,24 +101,43 @@ def is_inside(path: Path) -> bool:
 def read_regular(path: Path) -> bytes:
     """The bytes of a file that is one: a pipe would be waited for, a device do whatever it does.
 
-    :raises Invalid: for anything else. :raises OSError: as usual.
+    :raises LeadsOutside: for anything else. :raises OSError: as usual.
     """
     with open(open_regular(path, os.O_RDONLY), "rb") as file:
+        return file.read()
+
+
+def open_record(path: Path) -> int:
+    """The descriptor, for reading, of a file of ``.smartwriter``, or of one that is in no workspace.
+
+    :raises LeadsOutside: for a link, a pipe or whatever else stands in its place.
+    """
+    check_record(path)
+    return open_regular(path, os.O_RDONLY)
+
+
+def read_record(path: Path) -> bytes:
+    """The bytes of a file as :func:`open_record` opens it."""
+    with open(open_record(path), "rb") as file:
         return file.read()
 
 
 def open_regular(path: Path, flags: int) -> int:
     """The descriptor of a file that is one, for this process alone; a new one is for nobody else.
 
-    :raises Invalid: for anything else: already to open it may wait, or do something.
+    :raises LeadsOutside: for anything else: already to open it may wait, or do something.
     :raises OSError: as usual.
     """
     with contextlib.suppress(FileNotFoundError):
         _check_regular(path, os.stat(path))
     more = (getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
-    fd = os.open(path, flags | sum(more), 0o600)
+    return opened_regular(path, os.open(path, flags | sum(more), 0o600))
+
+
+def opened_regular(path: Path, fd: int) -> int:
+    """A descriptor, when it is that of a regular file; else it is closed. :raises LeadsOutside:"""
     try:
-        _check_regular(path, os.fstat(fd))  # it may have been swapped since
+        _check_regular(path, os.fstat(fd))
     except BaseException:
         os.close(fd)
         raise
@@ -127,7 +146,7 @@ def open_regular(path: Path, flags: int) -> int:
 
 def _check_regular(path: Path, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise Invalid(f"{path} is not a regular file.")
+        raise LeadsOutside(path, f"{path} is not a regular file.")
 
 
 def mode_of(path: Path) -> int | None:

@@ -117,13 +117,20 @@ def _put_away_empty(workspace: Workspace, path: Path) -> None:
 
 def _memory_versions(workspace: Workspace) -> Iterator[Finding]:
     for path in sorted(MemoryVersions(workspace.hidden).folder.glob("*.md")):
-        if sha256_of_bytes(path.read_bytes()) != path.stem:
+        if not _is_version(path):
             yield Finding(
                 "memory",
                 path,
                 "is not the version that it is named for",
                 "what some turns had of a memory file cannot be shown any more",
             )
+
+
+def _is_version(path: Path) -> bool:
+    try:
+        return sha256_of_bytes(bounds.read_record(path)) == path.stem
+    except OSError:
+        return False
 
 
 def _proposals(workspace: Workspace) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import smartwriter.bounds as bounds
 import smartwriter.journal as journal
 from smartwriter.drafts import sha256_of
 from smartwriter.errors import DraftBusy
@@ -295,7 +296,7 @@ def _likeness(path: Path, record: _Record) -> float:
     if not record.revisions or path.is_symlink():
         return 0
     try:
-        text = path.read_bytes().decode("utf-8", "surrogatepass")
+        text = bounds.read_regular(path).decode("utf-8", "surrogatepass")
     except (OSError, UnicodeDecodeError):
         return 0
     if any(one.sha256 == sha256_of(text) for one in record.revisions):

@@ -90,7 +90,10 @@ class FolderGone(JournalError):
 
 
 class LeadsOutside(JournalError, Invalid):
-    """What stands in the place of a workspace's file leads elsewhere; nothing was read or written there."""
+    """What stands in the place of a workspace's file leads elsewhere, or is no file: a pipe, a socket.
+
+    Nothing was read or written there.
+    """
 
     def __init__(self, path: Path, message: str) -> None:
         super().__init__(path, OSError(errno.ELOOP, message))

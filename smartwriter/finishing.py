@@ -132,7 +132,11 @@ def _finish(
     revisions = workspace.text(task, task.current).revisions()
     before = task.finished
     if before is not None and before.closed:
-        if text == text_of(revisions) and article.exists() and _bytes_of(text) == article.read_bytes():
+        if (
+            text == text_of(revisions)
+            and article.exists()
+            and _bytes_of(text) == bounds.read_regular(article)
+        ):
             return before
         raise Invalid(f"{task.title} is finished already; to change it: smartwriter reopen {task.id}")
     if text != text_of(revisions):
@@ -190,7 +194,7 @@ def _check_place(article: Path, known: Container[bytes]) -> None:
 
 def _put_in_place(workspace: Workspace, task: Task, article: Path, text: str, mode: int | None) -> None:
     data = _bytes_of(text)
-    if article.exists() and (old := article.read_bytes()) != data:
+    if article.exists() and (old := bounds.read_regular(article)) != data:
         # Copied, not moved: at no moment is there no article.
         when = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{time.time_ns() % 10**9:09d}"
         journal.write_document(workspace.hidden / "trash" / "articles" / f"{task.id}.{when}.md", old)

@@ -20,7 +20,9 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
+import smartwriter.bounds as bounds
 import smartwriter.journal as journal
+from smartwriter.errors import LeadsOutside
 
 _ID = re.compile(r"[0-9a-f]{32}")
 _UNUSUAL = re.compile(r"[^A-Za-z0-9.]+")
@@ -86,9 +88,9 @@ def _machine() -> str:
 
 def _read(path: Path) -> Identity | None:
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(bounds.read_record(path))
         id, copied_from = found["id"], found["copied_from"]
-    except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, KeyError):
+    except (FileNotFoundError, NotADirectoryError, LeadsOutside, ValueError, TypeError, KeyError):
         return None
     if not isinstance(copied_from, list) or not all(_is_id(one) for one in [id, *copied_from]):
         return None

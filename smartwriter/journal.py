@@ -159,9 +159,8 @@ def read(path: Path) -> Contents:
     :raises FileNotFoundError: when there is no such journal; other ``OSError`` as they come.
     :raises FolderGone: when there is no journal because the folder that held it is gone.
     """
-    bounds.check_record(path)
     try:
-        data = path.read_bytes()
+        data = bounds.read_record(path)
     except FileNotFoundError:
         roots.check(path)
         raise
@@ -228,9 +227,8 @@ def stream_lines(source: Path | BinaryIO, start: int = 0) -> Iterator[tuple[int,
 
 def _opened(source: Path | BinaryIO) -> contextlib.AbstractContextManager[BinaryIO]:
     if isinstance(source, Path):
-        bounds.check_record(source)
         try:
-            return open(source, "rb", buffering=0)
+            return open(bounds.open_record(source), "rb", buffering=0)
         except FileNotFoundError:
             roots.check(source)
             raise
@@ -567,7 +565,9 @@ def _open(path: Path, *, sync: bool) -> tuple[int, bool]:
     bounds.check_record(path)
     for _ in range(100):  # bounded: another process may keep deleting what we create
         try:
-            return os.open(path, flags), False
+            return bounds.opened_regular(
+                path, os.open(path, flags)
+            ), False  # both ways: no pipe is waited for
         except FileNotFoundError:
             make_folder(path.parent, sync=sync, private=True)
         with contextlib.suppress(FileExistsError, FileNotFoundError):

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+import smartwriter.bounds as bounds
 import smartwriter.journal as journal
 from smartwriter.calls import Calls
 from smartwriter.damage import Entry
@@ -107,7 +108,7 @@ class LiveReader:
     def read(self) -> list[Event]:
         """What has come since the last call."""
         try:
-            with open(self.path, "rb", buffering=0) as file:
+            with open(bounds.open_record(self.path), "rb", buffering=0) as file:
                 status = os.fstat(file.fileno())
                 if (status.st_dev, status.st_ino) != self._file:
                     self._file, self._offset = (status.st_dev, status.st_ino), 0

@@ -22,6 +22,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+import smartwriter.bounds as bounds
 from smartwriter.errors import Invalid
 from smartwriter.journal import Journal, write_document
 from smartwriter.memory import Memory, MemoryFile, normal, plain_key
@@ -78,7 +79,7 @@ class MemoryVersions:
             return None
         path = self._path(sha256)
         try:
-            data = path.read_bytes()
+            data = bounds.read_record(path)
         except FileNotFoundError:
             return None
         if hashlib.sha256(data).hexdigest() != sha256:

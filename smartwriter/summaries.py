@@ -22,6 +22,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
+import smartwriter.bounds as bounds
 import smartwriter.journal as journal
 from smartwriter.damage import Entry
 from smartwriter.errors import JournalError
@@ -229,7 +230,7 @@ def _fold(transcript: Transcript, known: _Folded | None) -> tuple[_Folded, _Fold
     on what comes next.
     """
     try:
-        with open(transcript.path, "rb", buffering=0) as on_disk:
+        with open(bounds.open_record(Path(transcript.path)), "rb", buffering=0) as on_disk:
             # Most are short: read once, however often they are looked at.
             short = transcript.size <= _BLOCK_BYTES
             file: BinaryIO = io.BytesIO(on_disk.read()) if short else on_disk

@@ -177,7 +177,7 @@ async def test_what_was_taken_back_is_no_part_of_the_answer(tmp_path: Path) -> N
 
 async def test_what_a_full_disk_did_not_take_is_kept_with_the_next(tmp_path: Path) -> None:
     """Events that the live journal refuses are told at once, and on the disk, in order, once it takes any."""
-    live, told = LiveJournal(tmp_path / "live.jsonl"), list[Event]()
+    live, told = await anyio.to_thread.run_sync(LiveJournal, tmp_path / "live.jsonl"), list[Event]()
     broadcast = Broadcast(live, told.append)
     await anyio.Path(live.path).mkdir()  # in the way
     broadcast.publish(TextDelta(task="k7mq", draft="main", turn=1, text="The first "))

@@ -24,7 +24,7 @@ from smartwriter.config import Config, load, own, own_path
 from smartwriter.doctor import examine
 from smartwriter.errors import Invalid, LeadsOutside
 from smartwriter.journal import Journal, read, rewrite
-from smartwriter.tasks import Task
+from smartwriter.tasks import Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 
 
@@ -170,6 +170,61 @@ def test_links_in_the_records(workspace: Workspace, task: Task, tmp_path: Path) 
     own_config(f'allow = ["{outside}"]\n')
     assert read(journal.path).entries == [{"a": 1}]
     assert "link" not in kinds(workspace)
+
+
+def test_a_record_that_is_no_file(workspace: Workspace) -> None:
+    """A pipe in the place of any record is waited for by no command that reads, and by no doctor: each ends,
+    in a sentence where it needs that record."""
+    (workspace.new_collection("series").path / "memory.md").write_text("- A fact.\n")
+    task = workspace.new_task("Herons", "series")
+    text = workspace.text(task, "main")
+    text.write("They stand.", author="writer", turn=1)
+    workspace.memory(task, task.drafts["main"])
+    turn = Turn(number=1, uuid="u", session_id="s", prompt="P", state=TurnState.finished)
+    workspace.tasks.record(task, "main", [turn])
+    journals = [workspace.live_path(task, "main"), workspace.transcript(task, task.drafts["main"]).path]
+    for path in (*journals, workspace.hidden / "cache" / "summaries" / "series.jsonl"):
+        Journal(path).append([{"a": 1}])
+    workspace.identify()
+    records = [path for path in workspace.hidden.rglob("*") if path.is_file()]
+    assert len(records) >= 8
+    program = _READS.format(root=str(workspace.root), task=task.id, paths=[str(path) for path in records])
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=workspace.root)
+    assert (done.stderr, done.returncode) == ("", 0)
+
+
+_READS = """
+import contextlib, faulthandler, io, os, sys
+from pathlib import Path
+faulthandler.dump_traceback_later(50, exit=True)
+import anyio
+from smartwriter.doctor import examine
+from smartwriter.errors import SmartWriterError
+from smartwriter.journal import Journal
+from smartwriter.live import LiveReader
+from smartwriter.workspace import Workspace
+
+root, id = Path({root!r}), {task!r}
+def task():
+    return Workspace(root).tasks.find(id)
+for path in map(Path, {paths!r}):
+    path.rename("kept")
+    os.mkfifo(path)
+    workspace = Workspace(root)
+    for read in (
+        lambda: workspace.tasks.turns(task(), "main"),
+        lambda: workspace.text(task(), "main").revisions(),
+        lambda: workspace.conversation(task(), task().drafts["main"], []),
+        lambda: workspace.memory(task(), task().drafts["main"]),
+        lambda: LiveReader(workspace.live_path(task(), "main"), 0).read(),
+        lambda: anyio.run(workspace.store.list_session_summaries, "series"),
+        lambda: list(examine(workspace)),
+        lambda: Journal(path).append([{{"b": 2}}]),
+    ):
+        with contextlib.suppress(SmartWriterError):
+            read()
+    Path("kept").replace(path)
+"""
 
 
 def test_a_repair_changes_nothing_outside(workspace: Workspace, task: Task, tmp_path: Path) -> None:
