@@ -446,7 +446,7 @@ class _Actor:
         """The draft's writer, under the draft's lease."""
         workspace = self._engine.workspace
         await run_sync(lambda: self._new_writer().check())  # what is refused leaves no lock file
-        lease = workspace.lease(self.task, self.draft.name)
+        lease = workspace.lease(self.task, self.draft.name, gives_way=True)
         try:
             async with self._keeping:  # who looks now whether it is held would find it so
                 self._leases = True

@@ -40,15 +40,19 @@ class Lease:
         address: str,
         is_idle: Callable[[], bool] = lambda: False,
         earlier: Path | None = None,
+        *,
+        gives_way: bool = False,
     ) -> None:
         """
         :param is_idle: whether its holder only keeps it for a next turn.
         :param earlier: what an earlier version locks.
+        :param gives_way: who acquires it here heeds those that ask for it, and lets it go when idle.
         """
         self._path = path
         self._address = address
         self._is_idle = is_idle
         self._earlier = earlier
+        self._gives_way = gives_way
         self._held: HeldFile | None = None
 
     def acquire(self, wait_s: float = 0.1) -> None:
@@ -77,7 +81,7 @@ class Lease:
                 self.acquire()
                 break
             except DraftBusy:
-                if not self._is_idle() or time.monotonic() > deadline:
+                if not self._may_be_given_up() or time.monotonic() > deadline:
                     wanted.unlink(missing_ok=True)
                     raise
                 bounds.check_record(wanted)
@@ -88,7 +92,7 @@ class Lease:
     def check(self) -> None:
         """:raises DraftBusy: somebody else writes; without taking it."""
         for wait_s in (0.05, 0.0):  # it may only be looked at
-            if not self.is_held() or self._is_idle():
+            if not self.is_held() or self._may_be_given_up():
                 return
             time.sleep(wait_s)
         raise DraftBusy(self._address, self.holder())
@@ -98,7 +102,9 @@ class Lease:
         if self._earlier is not None and (holder := _held_by(self._earlier)):
             held.release()
             raise DraftBusy(self._address, holder)
-        me = {"pid": os.getpid(), "host": socket.gethostname(), "since": now().isoformat()}
+        me: dict[str, object] = {"pid": os.getpid(), "host": socket.gethostname(), "since": now().isoformat()}
+        if self._gives_way:
+            me["gives_way"] = True
         with contextlib.suppress(OSError):  # on a full disk the lock holds all the same, without a name
             os.ftruncate(held.fd, 0)
             os.pwrite(held.fd, json.dumps(me).encode(), 0)
@@ -133,6 +139,18 @@ class Lease:
     def is_held(self) -> bool:
         """Whether anybody holds it now, perhaps this process."""
         return next(self._holders(), None) is not None
+
+    def _may_be_given_up(self) -> bool:
+        """Whether its holder is idle and heeds who asks for it: one that does not is not waited for."""
+        try:
+            fd = _open(self._path, os.O_RDONLY)
+        except (FileNotFoundError, NotADirectoryError, Invalid):
+            return self._is_idle()  # it was never held, or by an earlier version, which heeds
+        try:
+            found = journal.decode(os.pread(fd, 1000, 0)) or {}
+        finally:
+            os.close(fd)
+        return (bool(found.get("gives_way")) or not found) and self._is_idle()
 
     def _holders(self) -> Iterator[str]:
         for path in (self._path, self._earlier):

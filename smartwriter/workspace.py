@@ -263,14 +263,17 @@ class Workspace:
         """The file that asks the process that writes a draft to stop."""
         return self.hidden / "locks" / task.id / f"{draft}.stop"
 
-    def lease(self, task: Task, draft: str) -> Lease:
+    def lease(self, task: Task, draft: str, *, gives_way: bool = False) -> Lease:
+        """:param gives_way: who holds it lets it go when it is idle and another process asks for it."""
+
         def is_idle() -> bool:
             from smartwriter.live import LiveJournal
 
             return LiveJournal.has_ended(self.live_path(task, draft))
 
         path = self.hidden / "turns" / task.id / f"{draft}.lease"
-        return Lease(path, task.address(draft), is_idle, earlier=self._earlier_lease_path(task, draft))
+        earlier = self._earlier_lease_path(task, draft)
+        return Lease(path, task.address(draft), is_idle, earlier, gives_way=gives_way)
 
     def wanted_path(self, task: Task, draft: str) -> Path:
         """The file that asks an idle process to give a draft's lease up."""
