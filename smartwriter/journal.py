@@ -617,6 +617,7 @@ def make_folder(folder: Path, *, sync: bool = True, private: bool = False) -> No
     if folder.is_dir():
         return
     roots.check(folder)
+    bounds.check_record(folder)
     make_folder(folder.parent, sync=sync, private=private)
     with contextlib.suppress(FileExistsError):
         folder.mkdir(0o700 if private or bounds.is_record(folder) else 0o777)

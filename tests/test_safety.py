@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shlex
+import shutil
 import stat
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, ToolUs
 from smartwriter.config import Config, load, own, own_path
 from smartwriter.doctor import examine
 from smartwriter.errors import Invalid, LeadsOutside
-from smartwriter.journal import Journal, read, rewrite
+from smartwriter.journal import Journal, make_folder, read, rewrite
 from smartwriter.tasks import Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 
@@ -402,3 +403,17 @@ def test_the_environment_of_a_cloud() -> None:
     assert blanked(ours) == dict.fromkeys(("AWS_PROFILE", "AZURE_X", "MY", "SECRET"), "")
     ours["CLAUDE_CODE_USE_BEDROCK"] = "1"
     assert blanked(ours, also=["MY"]) == dict.fromkeys(("AZURE_X", "SECRET"), "")
+
+
+def test_no_folder_is_made_where_a_link_leads(workspace: Workspace, tmp_path: Path) -> None:
+    """Whatever needs a folder of records makes none outside: a link on the way is refused."""
+    outside, turns = tmp_path / "outside", workspace.hidden / "turns"
+    outside.mkdir()
+    shutil.rmtree(turns, ignore_errors=True)
+    turns.symlink_to(outside)
+    task = workspace.new_task("Fog")
+    with pytest.raises(LeadsOutside):
+        workspace.lease(task, "main").acquire()
+    with pytest.raises(LeadsOutside):
+        make_folder(turns / "x" / "y")
+    assert list(outside.iterdir()) == []

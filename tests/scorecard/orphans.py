@@ -90,7 +90,15 @@ def _cycle(scene: Stage, task: Task, count: _Count, number: int, delay_s: float)
     count.missing += article(number) not in texts
     count.doubled += len(texts) > 1
     count.left |= {folder.name for folder in scene.temporary.iterdir() if "resume" in folder.name}
-    count.left |= {str(cli.pid) for cli in clis if cli.is_running()}
+    count.left |= {str(cli.pid) for cli in clis if _lives(cli)}
+
+
+def _lives(process: psutil.Process) -> bool:
+    """Whether a process has not ended; one that init has not reaped yet has."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _until_typed(reader: LiveReader) -> None:
