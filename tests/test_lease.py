@@ -244,3 +244,14 @@ def test_drafts_are_leased_each_on_its_own(path: Path) -> None:
     """Writing one draft keeps nobody from writing another."""
     with lease(path), lease(path.with_name("trial.lock")), lease(path.parent.parent / "other" / "main.lock"):
         pass
+
+
+def test_a_holder_that_does_not_heed_is_not_waited_for(tmp_path: Path) -> None:
+    """Only an idle process that lets go of it is asked for a lease; who else holds it refuses at once."""
+    path, earlier = tmp_path / "turns" / "main.lease", tmp_path / "locks" / "main.lock"
+    holder = Lease(path, "k7mq@main")
+    holder.acquire()
+    with pytest.raises(DraftBusy):
+        Lease(path, "k7mq@main", lambda: True, earlier).borrow()
+    assert not earlier.parent.exists()  # nothing was asked
+    holder.release()
