@@ -12,7 +12,8 @@ What a crash may lose: an append that has not returned. What it never loses: one
 An append holds an exclusive lock on the file itself, closes off a tail that somebody left
 without its LF, writes once and syncs; on any error the file gets its old length back.
 Old bytes are therefore always a prefix of the new ones, and a reader may meet damage only as
-a line that is not JSON. It returns everything else and says where the damage is.
+a line that is not JSON. It returns everything else and says where the damage is. A line that
+is just being written is no damage: what ends without its LF is looked at again under the lock.
 
 A **document** is a file that is replaced as a whole: written beside, synced, renamed.
 """
@@ -51,6 +52,7 @@ Durability = Literal["sync", "os"]
 the last seconds."""
 
 LOCK_TIMEOUT_S = 18.0  # three tries of the SDK, with its pauses, stay under its 60 s for one
+_SETTLE_S = 1.0  # that a reader waits for a line that is being written
 _BLOCK_BYTES = 1 << 20
 _SYNCED_LEVELS = 3  # of folders above a journal: another process may just have made them
 _BOM = b"\xef\xbb\xbf"
@@ -64,6 +66,9 @@ class Contents:
     damage: list[Damage]
     size: int
     """Bytes read: where a later reading may go on."""
+
+
+_File = tuple[int, int]  # device, inode: a path may come to name another file
 
 
 # --- one line -------------------------------------------------------------------------------
@@ -161,6 +166,8 @@ def read(path: Path) -> Contents:
     """
     try:
         data = bounds.read_record(path)
+        if data and not data.endswith(b"\n"):
+            data = _read_settled(path)
     except FileNotFoundError:
         roots.check(path)
         raise
@@ -183,6 +190,47 @@ def read(path: Path) -> Contents:
                 damage += bad
             offset += len(line) + 1
     return Contents(entries, damage, len(data))
+
+
+def _read_settled(path: Path) -> bytes:
+    """The bytes of a journal when nobody is in the middle of a line.
+
+    A write is not one step to who reads: it may be seen up to the end of a page.
+    """
+    with open(bounds.open_record(path), "rb", buffering=0) as file, _settled(file):
+        return file.read()
+
+
+@contextlib.contextmanager
+def _settled(file: BinaryIO) -> Iterator[None]:
+    """Keep writers out of an open file; or else wait for the one in it to end its line, or for too long."""
+    fd = file.fileno()
+    deadline = time.monotonic() + _SETTLE_S
+    locked = False
+    while _file_of(fd) not in _writing.files:
+        with contextlib.suppress(portalocker.LockException):
+            portalocker.lock(fd, portalocker.LockFlags.SHARED | portalocker.LockFlags.NON_BLOCKING)
+            locked = True
+            break
+        size = os.fstat(fd).st_size
+        if (size and os.pread(fd, 1, size - 1) == b"\n") or time.monotonic() > deadline:
+            break
+        time.sleep(0.001)
+    try:
+        yield
+    finally:
+        if locked:
+            portalocker.unlock(fd)
+
+
+class _Writing(threading.local):
+    """The files whose lock this thread holds."""
+
+    def __init__(self) -> None:
+        self.files = set[_File]()
+
+
+_writing = _Writing()
 
 
 def stream(
@@ -211,7 +259,7 @@ def stream_lines(source: Path | BinaryIO, start: int = 0) -> Iterator[tuple[int,
     with _opened(source) as file:
         file.seek(start)
         offset, pieces = start, list[bytes]()
-        while block := file.read(_BLOCK_BYTES):
+        while block := file.read(_BLOCK_BYTES) or _rest_of_line(source, file, pieces):
             *whole, rest = block.split(b"\n")
             for line in whole:
                 if pieces:
@@ -223,6 +271,14 @@ def stream_lines(source: Path | BinaryIO, start: int = 0) -> Iterator[tuple[int,
                 pieces.append(rest)
         if pieces:
             yield offset, b"".join(pieces)
+
+
+def _rest_of_line(source: Path | BinaryIO, file: BinaryIO, pieces: list[bytes]) -> bytes:
+    """What was still to come of the last line, as :func:`_read_settled`; of a file that is ours to hold."""
+    if not pieces or not isinstance(source, Path):
+        return b""
+    with _settled(file):
+        return file.read()
 
 
 def _opened(source: Path | BinaryIO) -> contextlib.AbstractContextManager[BinaryIO]:
@@ -269,9 +325,6 @@ def collector_paused() -> Iterator[None]:
 
 
 # --- writing --------------------------------------------------------------------------------
-
-
-_File = tuple[int, int]  # device, inode: a path may come to name another file
 
 
 @dataclass
@@ -344,9 +397,11 @@ class Journal:
             fd, created = self._open_locked(deadline)
             held = forks.HeldFile(fd)
             transaction = Transaction(self, held, created)
+            _writing.files.add(transaction.file)
             try:
                 yield transaction
             finally:
+                _writing.files.discard(transaction.file)
                 if created and transaction.size == 0 and held.fd == fd and is_at(fd, self.path):
                     with contextlib.suppress(OSError):  # nothing came of it: who waits for it makes a new one
                         self.path.unlink()
@@ -419,9 +474,8 @@ class Transaction:
         self._held = held
         self._created = created
         self._caught_up = False
-        status = os.fstat(held.fd)
-        self._file = status.st_dev, status.st_ino
-        self.size = status.st_size
+        self.file = _file_of(held.fd)
+        self.size = os.fstat(held.fd).st_size
         """Length of the journal in bytes."""
 
     @property
@@ -446,10 +500,10 @@ class Transaction:
             elif journal._sync:
                 # All known already, perhaps from a process that died before its sync.
                 _sync_data(self._fd)
-            if journal._sync and journal._folder_synced != self._file:
+            if journal._sync and journal._folder_synced != self.file:
                 for folder in list(journal.path.parents)[:_SYNCED_LEVELS]:
                     sync_folder(folder)
-                journal._folder_synced = self._file
+                journal._folder_synced = self.file
         except OSError as error:
             self._roll_back()
             raise refused(journal.path, error, len(payload)) from error
@@ -481,12 +535,12 @@ class Transaction:
                 self._journal.path.unlink(missing_ok=True)
         except OSError:
             with contextlib.suppress(OSError):
-                self._journal._undone = self._file, self.size, os.fstat(self._fd).st_size
+                self._journal._undone = self.file, self.size, os.fstat(self._fd).st_size
 
     def _finish_rollback(self) -> None:
         """Undo what a failed rollback left, unless somebody has written behind it since."""
         undone, self._journal._undone = self._journal._undone, None
-        if undone is None or undone[0] != self._file:
+        if undone is None or undone[0] != self.file:
             return
         _, to, size = undone
         if size == self.size > to:
@@ -514,8 +568,8 @@ class Transaction:
     def _catch_up(self) -> _Seen:
         """Look at what other writers added since."""
         seen = self._journal._seen
-        if seen.file != self._file or seen.size > self.size:
-            seen = self._journal._seen = _Seen(self._file)
+        if seen.file != self.file or seen.size > self.size:
+            seen = self._journal._seen = _Seen(self.file)
         if seen.size < self.size:
             for data, end in _blocks_of_lines(self._fd, seen.size):
                 seen.hashes.update(map(hash, _UUID_FIELD.findall(data)))
@@ -573,6 +627,11 @@ def _open(path: Path, *, sync: bool) -> tuple[int, bool]:
         with contextlib.suppress(FileExistsError, FileNotFoundError):
             return os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600), True
     raise OSError(errno.EAGAIN, "it keeps being created and deleted", str(path))
+
+
+def _file_of(fd: int) -> _File:
+    status = os.fstat(fd)
+    return status.st_dev, status.st_ino
 
 
 def is_at(fd: int, path: Path) -> bool:

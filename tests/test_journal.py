@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from transcripts import Disk, entries, entry, fails, healthy, line, lines, numbers, writes_only
 
 from smartwriter import journal
+from smartwriter.damage import Damage
 from smartwriter.errors import JournalBusy, JournalError
 from smartwriter.journal import Journal
 
@@ -909,3 +911,48 @@ def test_a_move_to_another_disk_that_is_full(
     with pytest.raises(OSError, match="No space"):
         journal.move(source, other_disk / "a")
     assert source.read_bytes() == b"1" and list(other_disk.iterdir()) == []
+
+
+# --- read while it is written ---------------------------------------------------------------
+
+
+@pytest.fixture
+def caught(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A journal that is first looked at in the middle of a write."""
+    Journal(path).append(entries(0, 1))
+    whole = path.read_bytes()
+    writer = Journal(path)
+    holding = writer.locked()
+    holding.__enter__()
+    path.write_bytes(whole[:-20])
+    pause = time.sleep
+
+    def the_writer_goes_on(_: float) -> None:
+        path.write_bytes(whole)
+        pause(0)
+
+    monkeypatch.setattr(time, "sleep", the_writer_goes_on)
+    yield path
+    holding.__exit__(None, None, None)
+
+
+def test_a_line_that_is_being_written_is_no_damage(caught: Path) -> None:
+    """A write may be seen in pieces: who reads in its middle looks again, and gets the whole line."""
+    contents = in_thread(lambda: journal.read(caught))
+    assert contents.damage == []
+    assert numbers(contents.entries) == [0, 1]
+
+
+def test_a_stream_waits_for_a_line_that_is_being_written(caught: Path) -> None:
+    """As when it is read at once."""
+    damage: list[Damage] = []
+    read = in_thread(lambda: [entry for _, entry in journal.stream(caught, on_damage=damage.append)])
+    assert (numbers(read), damage) == ([0, 1], [])
+
+
+def test_a_torn_line_is_damage_at_once_to_the_one_who_may_write(path: Path) -> None:
+    """Who holds the lock, or finds it free, need not wait to know that nobody will end the line."""
+    torn = write(path, lines(0, 1)[:-20])
+    assert len(journal.read(torn).damage) == 1
+    with Journal(torn).locked():
+        assert len(journal.read(torn).damage) == 1
