@@ -9,7 +9,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from smartwriter.engine import Engine as Engine
     from smartwriter.errors import AlreadyExists as AlreadyExists
     from smartwriter.errors import CollectionNotFound as CollectionNotFound
     from smartwriter.errors import DraftBusy as DraftBusy
@@ -30,24 +29,25 @@ if TYPE_CHECKING:
     from smartwriter.errors import TextConflict as TextConflict
     from smartwriter.errors import TurnNotFound as TurnNotFound
     from smartwriter.errors import UnsafeName as UnsafeName
-    from smartwriter.memory import Collection as Collection
-    from smartwriter.session_store import FileSessionStore as FileSessionStore
-    from smartwriter.task_manager import TaskManager as TaskManager
-    from smartwriter.tasks import Draft as Draft
-    from smartwriter.tasks import Revision as Revision
-    from smartwriter.tasks import Task as Task
-    from smartwriter.tasks import Turn as Turn
+    from smartwriter.memory.collection import Collection as Collection
+    from smartwriter.sessions.store import FileSessionStore as FileSessionStore
+    from smartwriter.tasks.manager import TaskManager as TaskManager
+    from smartwriter.tasks.values import Draft as Draft
+    from smartwriter.tasks.values import Revision as Revision
+    from smartwriter.tasks.values import Task as Task
+    from smartwriter.tasks.values import Turn as Turn
     from smartwriter.workspace import Workspace as Workspace
+    from smartwriter.writing.engine import Engine as Engine
 
 _HOMES = {
     "AlreadyExists": "errors",
-    "Collection": "memory",
+    "Collection": "memory.collection",
     "CollectionNotFound": "errors",
-    "Draft": "tasks",
+    "Draft": "tasks.values",
     "DraftBusy": "errors",
     "DraftNotFound": "errors",
-    "Engine": "engine",
-    "FileSessionStore": "session_store",
+    "Engine": "writing.engine",
+    "FileSessionStore": "sessions.store",
     "FolderGone": "errors",
     "Invalid": "errors",
     "JournalBusy": "errors",
@@ -56,16 +56,16 @@ _HOMES = {
     "NotAWorkspace": "errors",
     "NotSavedYet": "errors",
     "ParagraphNotFound": "errors",
-    "Revision": "tasks",
+    "Revision": "tasks.values",
     "RevisionNotFound": "errors",
     "SessionMissing": "errors",
     "SmartWriterError": "errors",
-    "Task": "tasks",
+    "Task": "tasks.values",
     "TaskAmbiguous": "errors",
-    "TaskManager": "task_manager",
+    "TaskManager": "tasks.manager",
     "TaskNotFound": "errors",
     "TextConflict": "errors",
-    "Turn": "tasks",
+    "Turn": "tasks.values",
     "TurnNotFound": "errors",
     "UnsafeName": "errors",
     "Workspace": "workspace",

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
-from smartwriter.tasks import Turn, Usage, Value
+from smartwriter.tasks.values import Turn, Usage, Value
 
 
 class _OfDraft(Value):

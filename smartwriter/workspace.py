@@ -10,24 +10,24 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import smartwriter.bounds as bounds
-import smartwriter.config as config
-import smartwriter.journal as journal
-import smartwriter.roots as roots
-from smartwriter.drafts import DraftText, HandEdit
+import smartwriter.storage.journal as journal
+import smartwriter.system.bounds as bounds
+import smartwriter.system.config as config
+import smartwriter.system.roots as roots
 from smartwriter.errors import AlreadyExists, CollectionNotFound, Invalid, NotAWorkspace, SessionMissing
-from smartwriter.identity import Identity, identify
-from smartwriter.lease import Lease, wanted_path
-from smartwriter.memory import NO_COLLECTIONS, Collection, Memory, normal
-from smartwriter.memory_versions import MemoryVersions
-from smartwriter.names import readable_name
-from smartwriter.outbox import Outbox
-from smartwriter.parts import knows, place
-from smartwriter.session_store import FileSessionStore
-from smartwriter.spool import Spool
-from smartwriter.task_manager import TaskManager
-from smartwriter.tasks import ANSWERED, UNFILED, Draft, Task, Turn, TurnState
-from smartwriter.transcript import Transcript
+from smartwriter.files.names import readable_name
+from smartwriter.memory.collection import NO_COLLECTIONS, Collection, Memory, normal
+from smartwriter.memory.versions import MemoryVersions
+from smartwriter.sessions.store import FileSessionStore
+from smartwriter.sessions.transcript import Transcript
+from smartwriter.storage.identity import Identity, identify
+from smartwriter.storage.lease import Lease, wanted_path
+from smartwriter.tasks.draft_text import DraftText, HandEdit
+from smartwriter.tasks.manager import TaskManager
+from smartwriter.tasks.values import ANSWERED, UNFILED, Draft, Task, Turn, TurnState
+from smartwriter.turns.outbox import Outbox
+from smartwriter.turns.parts import knows, place
+from smartwriter.turns.spool import Spool
 
 if TYPE_CHECKING:
     from claude_agent_sdk.types import SessionKey
@@ -267,7 +267,7 @@ class Workspace:
         """:param gives_way: who holds it lets it go when it is idle and another process asks for it."""
 
         def is_idle() -> bool:
-            from smartwriter.live import LiveJournal
+            from smartwriter.turns.live import LiveJournal
 
             return LiveJournal.has_ended(self.live_path(task, draft))
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from smartwriter.agent.offline import OfflineModel
+from smartwriter.agent.offline.server import OfflineModel
 
 
 def environment(model: OfflineModel | None) -> dict[str, str]:

@@ -12,10 +12,10 @@ import anyio
 from test_main_job import take_turns
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, ToolUse, asks_for_summary
-from smartwriter.compaction import is_compaction
-from smartwriter.fork import fork, rewind
-from smartwriter.tasks import MAIN, Turn, TurnState
+from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, ToolUse, asks_for_summary
+from smartwriter.sessions.compaction import is_compaction
+from smartwriter.tasks.values import MAIN, Turn, TurnState
+from smartwriter.trials.forking import fork, rewind
 from smartwriter.workspace import Workspace
 
 LONG = "word " * 1200

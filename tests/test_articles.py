@@ -10,7 +10,7 @@ import pytest
 from test_main_job import take_turn, take_turns
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline import (
+from smartwriter.agent.offline.server import (
     ApiError,
     Cut,
     OfflineModel,
@@ -22,11 +22,11 @@ from smartwriter.agent.offline import (
     ToolUse,
     Wait,
 )
-from smartwriter.config import Config
-from smartwriter.engine import Engine
 from smartwriter.events import ArticleDelta, Event
-from smartwriter.tasks import Revision, Task, Turn, TurnState
+from smartwriter.system.config import Config
+from smartwriter.tasks.values import Revision, Task, Turn, TurnState
 from smartwriter.workspace import Workspace
+from smartwriter.writing.engine import Engine
 
 ARTICLE = "# Fog 😀\n\nThe ferry “waited”.\n\n渡口没有人。\n"
 

@@ -6,7 +6,7 @@ import pytest
 from commands import command, environment
 from terminal import terminal
 
-from smartwriter.agent.offline import OfflineModel
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.workspace import Workspace
 
 _PAGE = ["The first line 渡口.", "touch pwned", "", "  and the last."]

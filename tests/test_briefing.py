@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from smartwriter.agent.tools import DraftTools
-from smartwriter.briefing import Briefing
-from smartwriter.memory import Memory
-from smartwriter.tasks import Turn, TurnState
+from smartwriter.memory.collection import Memory
+from smartwriter.tasks.values import Turn, TurnState
 from smartwriter.workspace import Workspace
+from smartwriter.writing.briefing import Briefing
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import anyio
 import pytest
 from blockbuster import BlockBuster
 
-from smartwriter.broadcast import Broadcast, follow
 from smartwriter.events import Event, Finished, TextDelta, TextDropped, ToolUsed, TurnStarted
-from smartwriter.live import LiveJournal, LiveReader
-from smartwriter.tasks import Turn, TurnState
+from smartwriter.tasks.values import Turn, TurnState
+from smartwriter.turns.live import LiveJournal, LiveReader
+from smartwriter.writing.broadcast import Broadcast, follow
 
 pytestmark = pytest.mark.anyio
 

@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 
 from smartwriter.agent.tool_input import ToolInput
-from smartwriter.calls import Calls
-from smartwriter.drafts import DraftText
 from smartwriter.events import (
     ArticleDelta,
     CallBegun,
@@ -22,6 +20,8 @@ from smartwriter.events import (
     ToolAnswered,
     ToolUsed,
 )
+from smartwriter.tasks.draft_text import DraftText
+from smartwriter.turns.calls import Calls
 
 _OF: dict[str, Any] = {"task": "k7mq", "draft": "main", "turn": 3}
 

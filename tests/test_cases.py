@@ -43,11 +43,11 @@ from transcripts import (
     writes_only,
 )
 
-import smartwriter.journal as journal
+import smartwriter.storage.journal as journal
 from smartwriter.errors import JournalError, TaskAmbiguous
-from smartwriter.session_store import FileSessionStore
-from smartwriter.task_manager import TaskManager
-from smartwriter.tasks import Task, Turn, TurnState
+from smartwriter.sessions.store import FileSessionStore
+from smartwriter.tasks.manager import TaskManager
+from smartwriter.tasks.values import Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def big_file(path: Path, size: int) -> int:
 
 STREAM = """
 import anyio, sys, tracemalloc
-from smartwriter.session_store import FileSessionStore
+from smartwriter.sessions.store import FileSessionStore
 
 async def main():
     store = FileSessionStore(sys.argv[1])
@@ -396,7 +396,7 @@ async def test_case_031_three_tool_results_at_once(store: FileSessionStore) -> N
 UPDATES = """
 import sys
 from pathlib import Path
-from smartwriter.task_manager import TaskManager
+from smartwriter.tasks.manager import TaskManager
 
 tasks = TaskManager(Path(sys.argv[1]))
 for number in range(int(sys.argv[4])):
@@ -448,8 +448,8 @@ async def test_case_034_two_stores_on_one_folder(store: FileSessionStore) -> Non
 CREATES = """
 import sys
 from pathlib import Path
-from smartwriter.journal import Journal
-from smartwriter.session_store import FileSessionStore
+from smartwriter.storage.journal import Journal
+from smartwriter.sessions.store import FileSessionStore
 from smartwriter.workspace import Workspace
 
 workspace = Workspace.create(Path(sys.argv[1]))
@@ -715,7 +715,7 @@ def test_case_072_old_bytes_stay_a_prefix(store: FileSessionStore, tasks: TaskMa
 
 APPENDS = """
 import anyio, sys
-from smartwriter.session_store import FileSessionStore
+from smartwriter.sessions.store import FileSessionStore
 
 async def main():
     store = FileSessionStore(sys.argv[1])

@@ -17,11 +17,11 @@ import pytest
 from commands import smartwriter
 from test_cli import converse, refused, run
 
-import smartwriter.document as document
+import smartwriter.files.change as document
 from smartwriter.errors import DraftBusy, SessionMissing
-from smartwriter.memory import MAX_FILE_BYTES
-from smartwriter.memory_versions import MemoryVersions
-from smartwriter.tasks import MAIN
+from smartwriter.memory.collection import MAX_FILE_BYTES
+from smartwriter.memory.versions import MemoryVersions
+from smartwriter.tasks.values import MAIN
 from smartwriter.workspace import Workspace
 
 # Names and places -----------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def test_case_094_a_kill_while_a_memory_file_is_saved(tmp_path: Path) -> None:
     path = tmp_path / "memory.md"
     path.write_bytes(b"0" * 50_000)
     code = (
-        "import sys, itertools; from pathlib import Path; import smartwriter.document as document\n"
+        "import sys, itertools; from pathlib import Path; import smartwriter.files.change as document\n"
         "print('ready', flush=True)\n"
         "for number in itertools.cycle(range(10)):\n"
         f"    document.change(Path(sys.argv[1]), lambda _: b'%d' % number * 50_000, {MAX_FILE_BYTES})\n"
@@ -164,7 +164,7 @@ def test_case_097_a_folder_that_may_not_be_read_is_one_sentence(
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(1, "Operation not permitted", str(workspace.hidden / "tasks.jsonl"))
 
-    monkeypatch.setattr("smartwriter.journal.read", refuse)
+    monkeypatch.setattr("smartwriter.storage.journal.read", refuse)
     said = refused(workspace, "tasks")
     assert said == f"Operation not permitted: {workspace.hidden / 'tasks.jsonl'}."
 

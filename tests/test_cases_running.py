@@ -19,16 +19,16 @@ from test_main_job import make_fork, take_turn, take_turns
 from transcripts import entry
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, Wait
+from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, Wait
 from smartwriter.cli.interrupts import kill_tree
-from smartwriter.config import Config
-from smartwriter.engine import Engine
 from smartwriter.events import TextDelta, parse
-from smartwriter.live import LiveReader
-from smartwriter.session_store import FileSessionStore
-from smartwriter.tasks import Task, TurnState, usage_of
-from smartwriter.transcript import messages
+from smartwriter.sessions.store import FileSessionStore
+from smartwriter.sessions.transcript import messages
+from smartwriter.system.config import Config
+from smartwriter.tasks.values import Task, TurnState, usage_of
+from smartwriter.turns.live import LiveReader
 from smartwriter.workspace import Workspace
+from smartwriter.writing.engine import Engine
 
 
 @pytest.fixture

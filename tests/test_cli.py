@@ -19,8 +19,8 @@ from commands import command, smartwriter
 
 from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.cli.app import cli
-from smartwriter.journal import Journal
-from smartwriter.tasks import MAIN, Draft, Origin, Task, Turn, TurnState
+from smartwriter.storage.journal import Journal
+from smartwriter.tasks.values import MAIN, Draft, Origin, Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 
 TORN = b'{"type":"task","id":"k7mq","ti'

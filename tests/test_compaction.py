@@ -18,15 +18,23 @@ from test_main_job import take_turn, take_turns
 from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.agent.compacting import INSTRUCTIONS
 from smartwriter.agent.notes import FORGOTTEN
-from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, ToolUse, Wait, asks_for_summary
-from smartwriter.doctor import examine
-from smartwriter.engine import Engine
+from smartwriter.agent.offline.server import (
+    OfflineModel,
+    Reply,
+    Request,
+    Text,
+    ToolUse,
+    Wait,
+    asks_for_summary,
+)
+from smartwriter.doctor.examine import examine
 from smartwriter.events import Compacted
-from smartwriter.history import history_markdown, history_of
-from smartwriter.speakers import prompts
-from smartwriter.tasks import Turn, TurnState
-from smartwriter.transcript import messages
+from smartwriter.sessions.speakers import prompts
+from smartwriter.sessions.transcript import messages
+from smartwriter.tasks.values import Turn, TurnState
+from smartwriter.trials.history import history_markdown, history_of
 from smartwriter.workspace import Workspace
+from smartwriter.writing.engine import Engine
 
 
 @pytest.mark.parametrize(

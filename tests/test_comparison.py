@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import smartwriter.comparison as comparison
-from smartwriter.comparison import (
+import smartwriter.text.comparison as comparison
+from smartwriter.text.comparison import (
     Block,
     Continued,
     compare,
@@ -19,7 +19,7 @@ from smartwriter.comparison import (
     similarity,
     word_changes,
 )
-from smartwriter.words import count_words, paragraphs
+from smartwriter.text.words import count_words, paragraphs
 
 WORDS = [
     "the",

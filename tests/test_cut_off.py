@@ -16,11 +16,11 @@ import pytest
 from click.testing import CliRunner
 from commands import command, environment, written
 
-from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, ToolUse, Wait
-from smartwriter.calls import Calls
+from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, ToolUse, Wait
 from smartwriter.cli.app import cli
 from smartwriter.events import ArticleDelta, parse
-from smartwriter.tasks import Task
+from smartwriter.tasks.values import Task
+from smartwriter.turns.calls import Calls
 from smartwriter.workspace import Workspace
 
 ARTICLE = "# Fog 😀\n\nThe ferry “waited” for the tide, and nobody crossed.\n\n渡口没有人。\n"

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transcripts import entries, entry, entry_uuid, line, numbers
 
-from smartwriter.damage import Damage, Entry, salvage
+from smartwriter.storage.salvage import Damage, Entry, salvage
 
 
 def glued(n: int, **more: Any) -> bytes:

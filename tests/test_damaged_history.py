@@ -14,10 +14,10 @@ from test_main_job import take_turn, take_turns
 from transcripts import entry, entry_uuid
 
 from smartwriter.agent.claude import ClaudeAgent, sdk_reads
-from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, ToolUse
-from smartwriter.journal import Journal
-from smartwriter.tasks import Task, Turn, TurnState
-from smartwriter.transcript import messages
+from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, ToolUse
+from smartwriter.sessions.transcript import messages
+from smartwriter.storage.journal import Journal
+from smartwriter.tasks.values import Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 
 Entries = list[dict[str, Any]]

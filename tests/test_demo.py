@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import smartwriter.cli.demo
-from smartwriter.tasks import TurnState
+from smartwriter.tasks.values import TurnState
 from smartwriter.workspace import Workspace
 
 

@@ -11,13 +11,13 @@ import pytest
 from click.testing import CliRunner, Result
 from transcripts import entry
 
-import smartwriter.journal as journal
+import smartwriter.storage.journal as journal
 from smartwriter.cli.app import cli
-from smartwriter.doctor import Finding, examine
+from smartwriter.doctor.examine import Finding, examine
 from smartwriter.errors import Invalid, JournalError
-from smartwriter.journal import Journal
-from smartwriter.passages import Edit
-from smartwriter.tasks import Task, Turn, TurnState
+from smartwriter.storage.journal import Journal
+from smartwriter.tasks.values import Task, Turn, TurnState
+from smartwriter.text.passages import Edit
 from smartwriter.workspace import Workspace
 
 NO_PROCESS = 2**31 - 1

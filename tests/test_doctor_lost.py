@@ -11,10 +11,10 @@ import pytest
 from dying import killed_before
 from transcripts import entry
 
-import smartwriter.journal as journal
-from smartwriter.doctor import examine
-from smartwriter.fork import fork
-from smartwriter.tasks import Task, Turn, TurnState
+import smartwriter.storage.journal as journal
+from smartwriter.doctor.examine import examine
+from smartwriter.tasks.values import Task, Turn, TurnState
+from smartwriter.trials.forking import fork
 from smartwriter.workspace import Workspace
 
 TITLES = [("渡口", None), ("The last ferry", "rivers"), ("Fog", None)]

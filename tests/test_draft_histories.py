@@ -32,17 +32,17 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from smartwriter.drafts import DraftText
 from smartwriter.errors import DraftBusy, Invalid, ParagraphNotFound, TextConflict
-from smartwriter.fork import fork, rewind
-from smartwriter.journal import Journal
-from smartwriter.lease import Lease
-from smartwriter.passages import Edit
-from smartwriter.provenance import provenance
-from smartwriter.tasks import MAIN, Author, Draft, Origin, Revision, Source, Task, Turn, TurnState
-from smartwriter.texts import pick, put_back, take_answer, version
-from smartwriter.transcript import cut
-from smartwriter.words import front_matter, paragraphs, spans
+from smartwriter.sessions.transcript import cut
+from smartwriter.storage.journal import Journal
+from smartwriter.storage.lease import Lease
+from smartwriter.tasks.draft_text import DraftText
+from smartwriter.tasks.values import MAIN, Author, Draft, Origin, Revision, Source, Task, Turn, TurnState
+from smartwriter.text.passages import Edit
+from smartwriter.text.words import front_matter, paragraphs, spans
+from smartwriter.trials.edits import pick, put_back, take_answer, version
+from smartwriter.trials.forking import fork, rewind
+from smartwriter.trials.provenance import provenance
 from smartwriter.workspace import Workspace
 
 MOST_DRAFTS = 5

@@ -22,11 +22,11 @@ from claude_agent_sdk import (
 from test_main_job import make_task, take_turn, take_turns
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, ToolUse
-from smartwriter.fork import fork, rewind
-from smartwriter.tasks import Draft, Task, Turn, TurnState
-from smartwriter.texts import pick, put_back, take_answer, version
-from smartwriter.transcript import messages
+from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, ToolUse
+from smartwriter.sessions.transcript import messages
+from smartwriter.tasks.values import Draft, Task, Turn, TurnState
+from smartwriter.trials.edits import pick, put_back, take_answer, version
+from smartwriter.trials.forking import fork, rewind
 from smartwriter.workspace import Workspace
 
 

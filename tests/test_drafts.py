@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-import smartwriter.drafts as drafts
-import smartwriter.journal as journal
-from smartwriter.drafts import MAX_TEXT_BYTES, DraftText, HandEdit, known_after
+import smartwriter.storage.journal as journal
+import smartwriter.tasks.draft_text as drafts
 from smartwriter.errors import Invalid, JournalError, RevisionNotFound, TextConflict
-from smartwriter.passages import Edit
-from smartwriter.tasks import Turn, TurnState
+from smartwriter.tasks.draft_text import MAX_TEXT_BYTES, DraftText, HandEdit, known_after
+from smartwriter.tasks.values import Turn, TurnState
+from smartwriter.text.passages import Edit
 
 AWKWARD = {
     "CRLF": "one\r\ntwo\r\n",

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from claude_agent_sdk._internal import transcript_mirror_batcher as mirror
 
-import smartwriter.journal as journal
-from smartwriter.finishing import Summary, finish
-from smartwriter.parts import Part
-from smartwriter.proposals import Proposals
-from smartwriter.session_store import FileSessionStore
-from smartwriter.tasks import Choice, Task, Turn, TurnState
+import smartwriter.storage.journal as journal
+from smartwriter.memory.proposals import Proposals
+from smartwriter.series.finishing import Summary, finish
+from smartwriter.sessions.store import FileSessionStore
+from smartwriter.tasks.values import Choice, Task, Turn, TurnState
+from smartwriter.turns.parts import Part
 from smartwriter.workspace import Workspace
 
 

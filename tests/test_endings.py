@@ -14,7 +14,7 @@ from commands import smartwriter
 from test_main_job import make_fork, take_turn, take_turns
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline import (
+from smartwriter.agent.offline.server import (
     ApiError,
     OfflineModel,
     Reply,
@@ -25,9 +25,9 @@ from smartwriter.agent.offline import (
     ToolUse,
     offline_env,
 )
-from smartwriter.engine import Engine
-from smartwriter.tasks import Task, Turn, TurnState
+from smartwriter.tasks.values import Task, Turn, TurnState
 from smartwriter.workspace import Workspace
+from smartwriter.writing.engine import Engine
 
 TOO_LARGE = ApiError(413, "request_too_large", "Request exceeds the maximum size")
 LIMIT = 50_000

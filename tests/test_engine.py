@@ -16,16 +16,26 @@ from commands import command, environment
 from test_main_job import take_turn, take_turns
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline import ApiError, Cut, OfflineModel, Reply, Request, Stop, Text, ToolUse, Wait
-from smartwriter.config import Config
-from smartwriter.engine import Engine
+from smartwriter.agent.offline.server import (
+    ApiError,
+    Cut,
+    OfflineModel,
+    Reply,
+    Request,
+    Stop,
+    Text,
+    ToolUse,
+    Wait,
+)
 from smartwriter.errors import Invalid, JournalError, NotSavedYet
 from smartwriter.events import Event
-from smartwriter.session_store import FileSessionStore
-from smartwriter.spool import Spool
-from smartwriter.tasks import Finished, Task, Turn, TurnState
-from smartwriter.what_if import adopt_memory, what_if
+from smartwriter.sessions.store import FileSessionStore
+from smartwriter.system.config import Config
+from smartwriter.tasks.values import Finished, Task, Turn, TurnState
+from smartwriter.trials.what_if import adopt_memory, what_if
+from smartwriter.turns.spool import Spool
 from smartwriter.workspace import Workspace
+from smartwriter.writing.engine import Engine
 
 SILENCE_S = 2.5
 

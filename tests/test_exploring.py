@@ -9,11 +9,11 @@ import pytest
 from commands import smartwriter
 from test_cli import converse, data, printed, refused, run
 
-from smartwriter.agent.offline import OfflineModel
-from smartwriter.lease import Lease
-from smartwriter.memory_versions import MemoryVersions
-from smartwriter.proposals import Proposals
-from smartwriter.tasks import MAIN, Task, Turn, TurnState
+from smartwriter.agent.offline.server import OfflineModel
+from smartwriter.memory.proposals import Proposals
+from smartwriter.memory.versions import MemoryVersions
+from smartwriter.storage.lease import Lease
+from smartwriter.tasks.values import MAIN, Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 
 

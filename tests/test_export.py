@@ -18,14 +18,21 @@ import pypandoc  # type: ignore[import-untyped]
 import pytest
 from click.testing import CliRunner, Result
 
-import smartwriter.export as exporting
-import smartwriter.journal as journal
+import smartwriter.export.export as exporting
+import smartwriter.storage.journal as journal
 from smartwriter.cli.exporting import export_command
-from smartwriter.comparison import compare
 from smartwriter.errors import Invalid, SessionMissing, SmartWriterError
-from smartwriter.export import Document, direction_of, export, guessed_language
-from smartwriter.history import History, Step, export_history, history_markdown, history_of, history_page
-from smartwriter.tasks import MAIN, Task, Turn, TurnState, Usage
+from smartwriter.export.export import Document, direction_of, export, guessed_language
+from smartwriter.tasks.values import MAIN, Task, Turn, TurnState, Usage
+from smartwriter.text.comparison import compare
+from smartwriter.trials.history import (
+    History,
+    Step,
+    export_history,
+    history_markdown,
+    history_of,
+    history_page,
+)
 from smartwriter.workspace import Workspace
 
 CONVERTED = (".html", ".docx", ".epub", ".txt")

@@ -13,9 +13,11 @@ from click.testing import CliRunner
 from dying import killed_before
 
 import smartwriter.cli.finishing as commands
-import smartwriter.finishing as finishing
+import smartwriter.series.finishing as finishing
 from smartwriter.errors import DraftBusy, Invalid
-from smartwriter.finishing import (
+from smartwriter.memory.index import IndexEntry, entries, with_entry
+from smartwriter.memory.proposals import Proposals
+from smartwriter.series.finishing import (
     MARK,
     MAX_GIST,
     Summary,
@@ -26,9 +28,7 @@ from smartwriter.finishing import (
     summary_of_text,
     summary_prompt,
 )
-from smartwriter.index import IndexEntry, entries, with_entry
-from smartwriter.proposals import Proposals
-from smartwriter.tasks import Task
+from smartwriter.tasks.values import Task
 from smartwriter.workspace import Workspace
 
 TEXT = "# Fog\r\n\r\nThe ferry waits. Nobody waved, as in “Three tides”.\r\n"

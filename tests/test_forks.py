@@ -16,9 +16,9 @@ from claude_agent_sdk.types import SessionKey
 import smartwriter
 import smartwriter.errors as errors
 from smartwriter.errors import DraftBusy, JournalError
-from smartwriter.journal import Journal, read
-from smartwriter.lease import Lease
-from smartwriter.session_store import BoundSessionStore, FileSessionStore
+from smartwriter.sessions.store import BoundSessionStore, FileSessionStore
+from smartwriter.storage.journal import Journal, read
+from smartwriter.storage.lease import Lease
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from smartwriter.errors import Invalid
-from smartwriter.front_matter import FrontMatter, split
+from smartwriter.memory.front_matter import FrontMatter, split
 
 
 def fields(block: str) -> FrontMatter:

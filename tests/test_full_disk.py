@@ -17,18 +17,18 @@ from anyio.to_thread import run_sync
 from commands import smartwriter
 from test_main_job import take_turns
 
-from smartwriter import journal
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, ToolUse
-from smartwriter.config import Config
-from smartwriter.doctor import examine
-from smartwriter.engine import Engine
+from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, ToolUse
+from smartwriter.doctor.examine import examine
 from smartwriter.events import Event
-from smartwriter.parts import Part
-from smartwriter.recovery import recover
-from smartwriter.tasks import Task, TurnState
-from smartwriter.transcript import answer_to
+from smartwriter.sessions.transcript import answer_to
+from smartwriter.storage import journal
+from smartwriter.system.config import Config
+from smartwriter.tasks.values import Task, TurnState
+from smartwriter.turns.parts import Part
 from smartwriter.workspace import Workspace
+from smartwriter.writing.engine import Engine
+from smartwriter.writing.recovery import recover
 
 WORDS = " ".join(f"word{number}" for number in range(120))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from smartwriter.identity import identify, identity
+from smartwriter.storage.identity import identify, identity
 from smartwriter.workspace import Workspace
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from smartwriter.errors import Invalid
-from smartwriter.index import BEGIN, END, IndexEntry, entries, find, render, with_entry
-from smartwriter.lines import inline, item
+from smartwriter.memory.index import BEGIN, END, IndexEntry, entries, find, render, with_entry
+from smartwriter.text.lines import inline, item
 
 FOG = IndexEntry(
     title="Fog",

@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transcripts import Disk, entries, entry, fails, healthy, line, lines, numbers, writes_only
 
-from smartwriter import journal
-from smartwriter.damage import Damage
 from smartwriter.errors import JournalBusy, JournalError
-from smartwriter.journal import Journal
+from smartwriter.storage import journal
+from smartwriter.storage.journal import Journal
+from smartwriter.storage.salvage import Damage
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 BROKEN = OSError(errno.EIO, "Input/output error")
@@ -798,7 +798,7 @@ def test_processes_append_side_by_side(path: Path) -> None:
     code = """
 import sys
 from pathlib import Path
-from smartwriter.journal import Journal
+from smartwriter.storage.journal import Journal
 one = Journal(Path(sys.argv[1]), unique=True)
 for n in range(50):
     one.append([{"uuid": f"{sys.argv[2]}-{n}", "writer": int(sys.argv[2]), "n": n, "text": "x" * 300}])

@@ -10,9 +10,9 @@ import pytest
 from anyio.to_thread import run_sync
 
 from smartwriter.errors import JournalError
-from smartwriter.keeper import Keeper
-from smartwriter.parts import Part
-from smartwriter.tasks import Task
+from smartwriter.tasks.values import Task
+from smartwriter.turns.keeper import Keeper
+from smartwriter.turns.parts import Part
 from smartwriter.workspace import Workspace
 
 pytestmark = pytest.mark.anyio

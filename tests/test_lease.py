@@ -17,13 +17,13 @@ import portalocker
 import pytest
 
 from smartwriter.errors import DraftBusy, Invalid
-from smartwriter.lease import Lease, left_by
+from smartwriter.storage.lease import Lease, left_by
 from smartwriter.workspace import Workspace
 
 _HOLD = """
 import sys
 from pathlib import Path
-from smartwriter.lease import Lease
+from smartwriter.storage.lease import Lease
 
 lease = Lease(Path(sys.argv[1]), "k7mq@main")
 lease.acquire()

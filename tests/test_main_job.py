@@ -16,7 +16,7 @@ import pytest
 from commands import command, environment, smartwriter, written
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline import (
+from smartwriter.agent.offline.server import (
     OfflineModel,
     Reply,
     Request,
@@ -25,13 +25,13 @@ from smartwriter.agent.offline import (
     Wait,
 )
 from smartwriter.cli.interrupts import kill_tree
-from smartwriter.config import Config
-from smartwriter.engine import Engine
 from smartwriter.errors import DraftBusy, SessionMissing
 from smartwriter.events import Event, parse
-from smartwriter.fork import fork
-from smartwriter.tasks import Draft, Task, Turn, TurnState
+from smartwriter.system.config import Config
+from smartwriter.tasks.values import Draft, Task, Turn, TurnState
+from smartwriter.trials.forking import fork
 from smartwriter.workspace import Workspace
+from smartwriter.writing.engine import Engine
 
 
 def take_turns(

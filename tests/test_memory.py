@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-import smartwriter.whole_file as whole_file
+import smartwriter.files.whole as whole_file
 from smartwriter.errors import Invalid
-from smartwriter.journal import write_document
-from smartwriter.memory import MAX_FILES, Collection, Memory, MemoryFile, normal
-from smartwriter.tokens import tokens
+from smartwriter.memory.collection import MAX_FILES, Collection, Memory, MemoryFile, normal
+from smartwriter.storage.journal import write_document
+from smartwriter.text.token_count import tokens
 from smartwriter.workspace import Workspace
 
 
@@ -635,7 +635,7 @@ def test_a_file_that_is_emptied_before_it_is_written(
         else:
             os.utime(path, (1, 1))
 
-    monkeypatch.setattr("smartwriter.whole_file.time.sleep", save_on)
+    monkeypatch.setattr("smartwriter.files.whole.time.sleep", save_on)
     memory = collection.memory()
     assert [one.text for one in memory.files] == ["雾, and the ferry."]
     assert pieces == []
@@ -649,7 +649,7 @@ def test_an_emptied_file_is_waited_for_longer(
     path.write_text("")
     before = time.time() - 5 * whole_file.SETTLED_S
     os.utime(path, (before, before))
-    monkeypatch.setattr("smartwriter.whole_file.time.sleep", lambda _: write(path, "whole"))
+    monkeypatch.setattr("smartwriter.files.whole.time.sleep", lambda _: write(path, "whole"))
     assert whole_file.read_whole(path, collection.path, 100) == b"whole"
 
 
@@ -663,8 +663,8 @@ def test_a_file_that_is_moved_away_before_it_is_written(
     def save(_: float) -> None:
         write(path, "new")
 
-    monkeypatch.setattr("smartwriter.whole_file.time.sleep", save)
-    for module in ("whole_file", "memory"):  # long enough for the slowest machine
+    monkeypatch.setattr("smartwriter.files.whole.time.sleep", save)
+    for module in ("files.whole", "memory.collection"):  # long enough for the slowest machine
         monkeypatch.setattr(f"smartwriter.{module}.SETTLED_S", 30)
     path.unlink()
     assert whole_file.read_whole(path, collection.path, 100) == b"new"
@@ -679,7 +679,7 @@ def test_a_file_that_is_never_left_alone(
     path = collection.path / "memory.md"
     clock(path, "x")
     monkeypatch.setattr(whole_file, "GIVE_UP_S", 0.1)
-    monkeypatch.setattr("smartwriter.whole_file.time.sleep", lambda _: clock(path, "y"))
+    monkeypatch.setattr("smartwriter.files.whole.time.sleep", lambda _: clock(path, "y"))
     memory = collection.memory()
     assert memory.files == ()
     assert memory.problems == ("memory.md is being saved over and over and was left out.",)

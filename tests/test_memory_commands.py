@@ -11,8 +11,8 @@ from commands import smartwriter, written
 from conftest import SAMPLES
 from test_cli import data, printed, refused, run, sentence, snapshot
 
-from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, ToolUse
-from smartwriter.tasks import Task
+from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, ToolUse
+from smartwriter.tasks.values import Task
 from smartwriter.workspace import Workspace
 
 SUMMARY = {"gist": "The ferry waits.", "claims": ["It left at six."], "terms": ["slack hour"], "links": ["?"]}

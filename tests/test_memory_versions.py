@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import smartwriter.journal as journal
+import smartwriter.storage.journal as journal
 from smartwriter.errors import Invalid
-from smartwriter.memory import Collection, Memory
-from smartwriter.memory_versions import MemoryVersions
+from smartwriter.memory.collection import Collection, Memory
+from smartwriter.memory.versions import MemoryVersions
 from smartwriter.workspace import Workspace
 
 

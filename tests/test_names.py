@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smartwriter.errors import SmartWriterError, UnsafeName
-from smartwriter.names import MAX_NAME_BYTES, original, project_name, readable_name, session_name
+from smartwriter.files.names import MAX_NAME_BYTES, original, project_name, readable_name, session_name
 
 PLAIN = set(string.ascii_letters + string.digits + "_-.%~")
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=40)

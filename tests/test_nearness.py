@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from smartwriter.nearness import MOST, nearest
+from smartwriter.meaning.nearness import MOST, nearest
 
 FILES = sorted((Path(__file__).parent / "near_cases").glob("*.yaml"))
 

@@ -7,9 +7,9 @@ import shlex
 import pytest
 from commands import smartwriter, written
 
-from smartwriter.agent.offline import ApiError, OfflineModel, Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.server import ApiError, OfflineModel, Reply, Request, Text, ToolUse
 from smartwriter.cli.notices import names
-from smartwriter.tasks import Task
+from smartwriter.tasks.values import Task
 from smartwriter.workspace import Workspace
 
 

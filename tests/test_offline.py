@@ -21,7 +21,7 @@ from claude_agent_sdk import (
     tool,
 )
 
-from smartwriter.agent.offline import (
+from smartwriter.agent.offline.server import (
     BANNER,
     ApiError,
     Cut,

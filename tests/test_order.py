@@ -9,8 +9,8 @@ from datetime import datetime, timedelta, tzinfo
 import pytest
 from commands import smartwriter
 
-from smartwriter.history import history_of
-from smartwriter.tasks import Task, Turn, TurnState
+from smartwriter.tasks.values import Task, Turn, TurnState
+from smartwriter.trials.history import history_of
 from smartwriter.workspace import Workspace
 
 HOURS = (0, 24, -7, 3, -30)
@@ -30,7 +30,7 @@ class Clock(datetime):
 @pytest.fixture
 def written(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Task:
     """A draft of five turns, each with a hand edit before it and a version of its own."""
-    monkeypatch.setattr("smartwriter.tasks.datetime", Clock)
+    monkeypatch.setattr("smartwriter.tasks.values.datetime", Clock)
     task = workspace.new_task("Herons")
     text = workspace.text(task, "main")
     for number, hours in enumerate(HOURS, 1):

@@ -23,16 +23,16 @@ from commands import command, environment, smartwriter, written
 from test_recovery import answered, crashed, orphan, turn_of
 from transcripts import entry, entry_uuid
 
-import smartwriter.journal as journal
+import smartwriter.storage.journal as journal
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, Wait
-from smartwriter.engine import Engine
+from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, Wait
 from smartwriter.events import ArticleDelta, CallBegun, Event, TurnRecovered
-from smartwriter.live import LiveJournal
-from smartwriter.orphans import HOMES, cli_mark, end, history_mark, mark_home
-from smartwriter.recovery import orphans_of, recover, still_writing
-from smartwriter.tasks import Task, TurnState
+from smartwriter.sessions.orphans import HOMES, cli_mark, end, history_mark, mark_home
+from smartwriter.tasks.values import Task, TurnState
+from smartwriter.turns.live import LiveJournal
 from smartwriter.workspace import Workspace
+from smartwriter.writing.engine import Engine
+from smartwriter.writing.recovery import orphans_of, recover, still_writing
 
 
 @pytest.fixture

@@ -19,15 +19,15 @@ from dying import killed_before
 from test_engine import run, until
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, Wait
+from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, Wait
 from smartwriter.cli.interrupts import kill_tree
-from smartwriter.config import Config
-from smartwriter.engine import Engine
 from smartwriter.errors import DraftBusy, Invalid
 from smartwriter.events import parse
-from smartwriter.tasks import Task, Turn, TurnState
-from smartwriter.texts import put_back, version
+from smartwriter.system.config import Config
+from smartwriter.tasks.values import Task, Turn, TurnState
+from smartwriter.trials.edits import put_back, version
 from smartwriter.workspace import Workspace
+from smartwriter.writing.engine import Engine
 
 
 @pytest.fixture

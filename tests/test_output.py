@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from commands import smartwriter
 
 from smartwriter.cli.app import cli
-from smartwriter.tasks import Task
+from smartwriter.tasks.values import Task
 from smartwriter.workspace import Workspace
 
 COMMANDS = [

@@ -6,7 +6,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from smartwriter.pool import Place, Pool
+from smartwriter.writing.pool import Place, Pool
 
 pytestmark = pytest.mark.anyio
 

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from smartwriter.agent.prompt import system_prompt
-from smartwriter.memory import Collection, Memory
-from smartwriter.tasks import MAIN, Draft, Task
+from smartwriter.memory.collection import Collection, Memory
+from smartwriter.tasks.values import MAIN, Draft, Task
 from smartwriter.workspace import Workspace
 
 

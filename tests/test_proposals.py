@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 from dying import killed_before
 
-import smartwriter.journal as journal
-from smartwriter.conflicts import defined, groups
+import smartwriter.storage.journal as journal
 from smartwriter.errors import Invalid
-from smartwriter.memory import MAX_FILE_BYTES, Collection
-from smartwriter.memory_versions import MemoryVersions
-from smartwriter.proposals import (
+from smartwriter.meaning.conflicts import defined, groups
+from smartwriter.memory.collection import MAX_FILE_BYTES, Collection
+from smartwriter.memory.proposals import (
     MAX_CHARACTERS,
     MAX_PENDING,
     Forgotten,
@@ -27,7 +26,8 @@ from smartwriter.proposals import (
     ProposalState,
     holders,
 )
-from smartwriter.tasks import Turn, TurnState
+from smartwriter.memory.versions import MemoryVersions
+from smartwriter.tasks.values import Turn, TurnState
 from smartwriter.workspace import Workspace
 
 MEMORY = "---\ntitle: What holds\n---\n# Memory\n\n- The ferry left at six.\n- Nobody waved.\n"
@@ -156,7 +156,7 @@ def test_nobody_reads_endless_proposals(
     proposals: Proposals, monkeypatch: pytest.MonkeyPatch, collection: Collection
 ) -> None:
     """When too many wait, a model is told so."""
-    monkeypatch.setattr("smartwriter.proposals.MAX_PENDING", 3)
+    monkeypatch.setattr("smartwriter.memory.proposals.MAX_PENDING", 3)
     assert MAX_PENDING > 3
     for number in range(3):
         proposed(proposals, f"Line {number}")

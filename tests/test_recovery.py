@@ -17,15 +17,15 @@ import pytest
 from commands import command, environment, smartwriter, written
 from transcripts import entry
 
-import smartwriter.journal as journal
-from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, Wait
+import smartwriter.storage.journal as journal
+from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, Wait
 from smartwriter.events import TextDelta, TurnStarted, parse
-from smartwriter.live import LiveJournal
-from smartwriter.orphans import HOMES
-from smartwriter.parts import Part
-from smartwriter.recovery import orphans_of, recover
-from smartwriter.tasks import Task, Turn, TurnState
+from smartwriter.sessions.orphans import HOMES
+from smartwriter.tasks.values import Task, Turn, TurnState
+from smartwriter.turns.live import LiveJournal
+from smartwriter.turns.parts import Part
 from smartwriter.workspace import Workspace
+from smartwriter.writing.recovery import orphans_of, recover
 
 if TYPE_CHECKING:
     from claude_agent_sdk.types import SessionKey

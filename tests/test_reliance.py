@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from smartwriter.memory import Collection
-from smartwriter.memory_changes import MemoryChange, memory_changes
-from smartwriter.memory_versions import MemoryVersions
-from smartwriter.reliance import reliance, relied_on
-from smartwriter.tasks import Task
+from smartwriter.memory.changes import MemoryChange, memory_changes
+from smartwriter.memory.collection import Collection
+from smartwriter.memory.versions import MemoryVersions
+from smartwriter.series.reliance import reliance, relied_on
+from smartwriter.tasks.values import Task
 from smartwriter.workspace import Workspace
 
 SLACK = "- Slack hour: forty minutes.\n"

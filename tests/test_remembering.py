@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from smartwriter.cli.remembering import memory_command
+from smartwriter.cli.review import memory_command
 from smartwriter.errors import CollectionNotFound, Invalid
-from smartwriter.memory import Collection
-from smartwriter.memory_versions import MemoryVersions
-from smartwriter.proposals import Proposal, Proposals
-from smartwriter.tasks import Task, Turn, TurnState
+from smartwriter.memory.collection import Collection
+from smartwriter.memory.proposals import Proposal, Proposals
+from smartwriter.memory.versions import MemoryVersions
+from smartwriter.tasks.values import Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from test_cli import converse, printed, refused
 
-import smartwriter.journal as journal
+import smartwriter.storage.journal as journal
 from smartwriter.errors import AlreadyExists, CollectionNotFound, DraftBusy, Invalid, JournalBusy
-from smartwriter.memory import Collection
-from smartwriter.memory_versions import MemoryVersions
-from smartwriter.proposals import Proposals
-from smartwriter.renaming import rename_collection
-from smartwriter.tasks import MAIN, Task
-from smartwriter.what_if import what_if
+from smartwriter.memory.collection import Collection
+from smartwriter.memory.proposals import Proposals
+from smartwriter.memory.versions import MemoryVersions
+from smartwriter.series.renaming import rename_collection
+from smartwriter.tasks.values import MAIN, Task
+from smartwriter.trials.what_if import what_if
 from smartwriter.workspace import Workspace
 
 

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from commands import command, environment, smartwriter, written
 
-from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, Wait
-from smartwriter.config import Config, load
+from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, Wait
 from smartwriter.errors import Invalid
 from smartwriter.events import parse
-from smartwriter.parts import Part
-from smartwriter.tasks import Task, TurnState
+from smartwriter.system.config import Config, load
+from smartwriter.tasks.values import Task, TurnState
+from smartwriter.turns.parts import Part
 from smartwriter.workspace import Workspace
 
 

@@ -20,12 +20,12 @@ import pytest
 from commands import command, environment, smartwriter, written
 
 from smartwriter.agent.environment import blanked
-from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, ToolUse, Wait
-from smartwriter.config import Config, load, own, own_path
-from smartwriter.doctor import examine
+from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, ToolUse, Wait
+from smartwriter.doctor.examine import examine
 from smartwriter.errors import Invalid, LeadsOutside
-from smartwriter.journal import Journal, make_folder, read, rewrite
-from smartwriter.tasks import Task, Turn, TurnState
+from smartwriter.storage.journal import Journal, make_folder, read, rewrite
+from smartwriter.system.config import Config, load, own, own_path
+from smartwriter.tasks.values import Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 
 
@@ -199,10 +199,10 @@ import contextlib, faulthandler, io, os, sys
 from pathlib import Path
 faulthandler.dump_traceback_later(50, exit=True)
 import anyio
-from smartwriter.doctor import examine
+from smartwriter.doctor.examine import examine
 from smartwriter.errors import SmartWriterError
-from smartwriter.journal import Journal
-from smartwriter.live import LiveReader
+from smartwriter.storage.journal import Journal
+from smartwriter.turns.live import LiveReader
 from smartwriter.workspace import Workspace
 
 root, id = Path({root!r}), {task!r}

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smartwriter.sections import entry, neutral, one_line, section
+from smartwriter.text.sections import entry, neutral, one_line, section
 
 _PIECES = [
     "<",

@@ -13,20 +13,20 @@ import pytest
 from commands import smartwriter
 from test_main_job import make_task, take_turn, take_turns
 
-import smartwriter.document as document
-import smartwriter.what_if as what_if_module
+import smartwriter.files.change as document
+import smartwriter.trials.what_if as what_if_module
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline import ApiError, OfflineModel, Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.server import ApiError, OfflineModel, Reply, Request, Text, ToolUse
 from smartwriter.errors import Invalid, JournalBusy
-from smartwriter.finishing import Summary, finish, reopen
-from smartwriter.fork import fork
-from smartwriter.journal import Journal
-from smartwriter.memory_versions import MemoryVersions
-from smartwriter.proposals import Proposals
-from smartwriter.renaming import rename_collection
-from smartwriter.staleness import stale
-from smartwriter.tasks import Draft, Task, TurnState
-from smartwriter.what_if import adopt_memory, what_if
+from smartwriter.memory.proposals import Proposals
+from smartwriter.memory.versions import MemoryVersions
+from smartwriter.series.finishing import Summary, finish, reopen
+from smartwriter.series.renaming import rename_collection
+from smartwriter.series.staleness import stale
+from smartwriter.storage.journal import Journal
+from smartwriter.tasks.values import Draft, Task, TurnState
+from smartwriter.trials.forking import fork
+from smartwriter.trials.what_if import adopt_memory, what_if
 from smartwriter.workspace import Workspace
 
 

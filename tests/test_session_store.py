@@ -41,9 +41,9 @@ from transcripts import (
     writes_only,
 )
 
-import smartwriter.journal as journal
+import smartwriter.storage.journal as journal
 from smartwriter.errors import JournalBusy, JournalError, UnsafeName
-from smartwriter.session_store import FileSessionStore
+from smartwriter.sessions.store import FileSessionStore
 
 if TYPE_CHECKING:
     from claude_agent_sdk import SessionStore
@@ -392,7 +392,7 @@ async def test_more_sessions_than_are_remembered(
     store: FileSessionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """How many sessions a process writes is not limited, and each still stores a uuid once."""
-    monkeypatch.setattr("smartwriter.session_store._OPEN_JOURNALS", 3)
+    monkeypatch.setattr("smartwriter.sessions.store._OPEN_JOURNALS", 3)
     for _ in range(2):
         for number in range(8):
             await store.append({**KEY, "session_id": f"s{number}"}, as_stored(entries(0, 1)))

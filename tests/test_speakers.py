@@ -13,14 +13,14 @@ from test_main_job import make_fork, take_turn
 from transcripts import entry
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline import ApiError, OfflineModel, Reply, Request, Text, Wait
-from smartwriter.engine import Engine
+from smartwriter.agent.offline.server import ApiError, OfflineModel, Reply, Request, Text, Wait
 from smartwriter.errors import Invalid
-from smartwriter.speakers import speaker, whole_answer, words
-from smartwriter.tasks import Task, Turn, TurnState
-from smartwriter.texts import take_answer
-from smartwriter.transcript import answer_to, messages
+from smartwriter.sessions.speakers import speaker, whole_answer, words
+from smartwriter.sessions.transcript import answer_to, messages
+from smartwriter.tasks.values import Task, Turn, TurnState
+from smartwriter.trials.edits import take_answer
 from smartwriter.workspace import Workspace
+from smartwriter.writing.engine import Engine
 
 FILLERS = ("No response requested.", "[Request interrupted by user]", "API Error", "(no content)")
 

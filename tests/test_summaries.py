@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transcripts import KEY, SESSION, as_stored, entry, healthy, line, lines
 
-from smartwriter import journal
-from smartwriter.summaries import Summaries, transcripts
+from smartwriter.sessions.summaries import Summaries, transcripts
+from smartwriter.storage import journal
 
 if TYPE_CHECKING:
     from claude_agent_sdk.types import SessionSummaryEntry
@@ -111,7 +111,7 @@ def test_a_summary_equals_a_full_fold(
     project: Project, monkeypatch: pytest.MonkeyPatch, names: list[str], block: int
 ) -> None:
     """After every kind of growth, the summary is that of the whole file, folded from what is new."""
-    monkeypatch.setattr("smartwriter.summaries._BLOCK_BYTES", block)
+    monkeypatch.setattr("smartwriter.sessions.summaries._BLOCK_BYTES", block)
     project.path().touch()
     for name in names:
         project.add(CHUNKS[name])
@@ -133,7 +133,7 @@ def test_a_summary_equals_a_full_fold_in_any_order(names: list[str], tmp_path_fa
 @pytest.mark.parametrize("block", [7, 1 << 18], ids=["small blocks", "one block"])
 def test_only_what_is_new_is_folded(project: Project, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     """An unchanged transcript is not read again, and a longer one only behind its known part."""
-    monkeypatch.setattr("smartwriter.summaries._BLOCK_BYTES", block)
+    monkeypatch.setattr("smartwriter.sessions.summaries._BLOCK_BYTES", block)
     project.add(lines(0, 1))
     project.listed()
     [known] = project.cached()
@@ -384,7 +384,7 @@ def test_processes_list_while_another_writes(project: Project) -> None:
     code = """
 import sys
 from pathlib import Path
-from smartwriter.summaries import Summaries
+from smartwriter.sessions.summaries import Summaries
 for _ in range(20):
     Summaries(Path(sys.argv[1]), Path(sys.argv[2])).current()
 """

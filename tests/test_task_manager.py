@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from smartwriter.errors import AlreadyExists, DraftNotFound, Invalid, TaskAmbiguous, TaskNotFound
-from smartwriter.task_manager import TaskManager
-from smartwriter.tasks import MAIN, Origin, Task, Turn, TurnState, Usage
+from smartwriter.tasks.manager import TaskManager
+from smartwriter.tasks.values import MAIN, Origin, Task, Turn, TurnState, Usage
 
 ORIGIN = Origin(draft=MAIN, turn=1)
 
@@ -266,7 +266,7 @@ def test_tasks_made_at_the_same_time_share_nothing(root: Path) -> None:
 _COUNTER = """
 import sys
 from pathlib import Path
-from smartwriter.task_manager import TaskManager
+from smartwriter.tasks.manager import TaskManager
 
 tasks = TaskManager(Path(sys.argv[1]))
 for _ in range(25):

@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 import yaml
 
-from smartwriter.comparison import Comparison, compare, word_changes
-from smartwriter.drafts import DraftText
 from smartwriter.errors import Invalid, TextConflict
-from smartwriter.export import Document, converted
-from smartwriter.passages import Edit
-from smartwriter.provenance import provenance
-from smartwriter.tasks import Origin
-from smartwriter.texts import pick, version
-from smartwriter.words import count
+from smartwriter.export.export import Document, converted
+from smartwriter.tasks.draft_text import DraftText
+from smartwriter.tasks.values import Origin
+from smartwriter.text.comparison import Comparison, compare, word_changes
+from smartwriter.text.passages import Edit
+from smartwriter.text.words import count
+from smartwriter.trials.edits import pick, version
+from smartwriter.trials.provenance import provenance
 from smartwriter.workspace import Workspace
 
 Case = dict[str, Any]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from test_cli import converse
 
-from smartwriter.drafts import DraftText
 from smartwriter.errors import (
     DraftBusy,
     DraftNotFound,
@@ -16,11 +15,12 @@ from smartwriter.errors import (
     TextConflict,
     TurnNotFound,
 )
-from smartwriter.provenance import Mark, provenance
-from smartwriter.renaming import rename_collection
-from smartwriter.tasks import Origin, Revision, Source, Task, TurnState
-from smartwriter.texts import Picked, pick, put_back, take_answer, version
-from smartwriter.timeline import Branch, Change, timeline
+from smartwriter.series.renaming import rename_collection
+from smartwriter.tasks.draft_text import DraftText
+from smartwriter.tasks.values import Origin, Revision, Source, Task, TurnState
+from smartwriter.trials.edits import Picked, pick, put_back, take_answer, version
+from smartwriter.trials.provenance import Mark, provenance
+from smartwriter.trials.timeline import Branch, Change, timeline
 from smartwriter.workspace import Workspace
 
 MINE = "# The ferry\n\nFog lay on the river.\n\nNobody waved.\n"

@@ -13,9 +13,9 @@ import anyio
 import pytest
 from claude_agent_sdk.types import SessionKey, SessionStoreEntry
 
-from smartwriter import journal
-from smartwriter.session_store import FileSessionStore
-from smartwriter.threads import to_the_end
+from smartwriter.sessions.store import FileSessionStore
+from smartwriter.storage import journal
+from smartwriter.system.threads import to_the_end
 
 KEY: SessionKey = {"project_key": "p", "session_id": "5f0c0000-0000-4000-8000-000000000000"}
 ENTRIES = cast("list[SessionStoreEntry]", [{"type": "user", "uuid": "u"}])

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from smartwriter.damage import Entry
-from smartwriter.journal import Journal
-from smartwriter.transcript import Message, Transcript, answer_to, cut, messages, relinked
+from smartwriter.sessions.transcript import Message, Transcript, answer_to, cut, messages, relinked
+from smartwriter.storage.journal import Journal
+from smartwriter.storage.salvage import Entry
 
 
 def user(uuid: str, content: Any, **more: Any) -> Entry:

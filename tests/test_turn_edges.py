@@ -13,17 +13,17 @@ from dying import killed_before
 from test_engine import run
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline import OfflineModel, Text
-from smartwriter.config import Config
-from smartwriter.cut_off import turns_now
-from smartwriter.engine import Engine
+from smartwriter.agent.offline.server import OfflineModel, Text
 from smartwriter.events import ArticleDelta, CallBegun, Event, TextDelta, TurnStarted
-from smartwriter.lease import Lease
-from smartwriter.live import LiveJournal
-from smartwriter.orphans import living, of_sessions
-from smartwriter.tasks import Task, Turn, TurnState
+from smartwriter.sessions.orphans import living, of_sessions
+from smartwriter.storage.lease import Lease
+from smartwriter.system.config import Config
+from smartwriter.tasks.values import Task, Turn, TurnState
+from smartwriter.turns.cut_off import turns_now
+from smartwriter.turns.live import LiveJournal
 from smartwriter.workspace import Workspace
-from smartwriter.writer import DraftWriter
+from smartwriter.writing.engine import Engine
+from smartwriter.writing.writer import DraftWriter
 
 
 def _cut_off(workspace: Workspace, number: int) -> Task:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from smartwriter.memory_changes import MemoryChange
-from smartwriter.reliance import relied
+from smartwriter.memory.changes import MemoryChange
+from smartwriter.series.reliance import relied
 
 FILES = sorted((Path(__file__).parent / "reliance_cases").glob("*.yaml"))
 

@@ -10,10 +10,10 @@ import anyio
 import pytest
 from anyio.to_thread import run_sync
 
-import smartwriter.watching as watching
+import smartwriter.turns.watching as watching
 from smartwriter.events import TextDelta
-from smartwriter.live import LiveJournal, LiveReader
-from smartwriter.watching import follow_all
+from smartwriter.turns.live import LiveJournal, LiveReader
+from smartwriter.turns.watching import follow_all
 
 pytestmark = pytest.mark.anyio
 

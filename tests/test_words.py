@@ -7,7 +7,16 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smartwriter.words import count, count_words, front_matter, is_cjk, is_word, paragraphs, spans, tokens
+from smartwriter.text.words import (
+    count,
+    count_words,
+    front_matter,
+    is_cjk,
+    is_word,
+    paragraphs,
+    spans,
+    tokens,
+)
 
 # Letters and marks of many scripts, what joins them, and what must never be taken apart.
 AWKWARD = st.text(

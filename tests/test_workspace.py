@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from smartwriter.errors import AlreadyExists, CollectionNotFound, Invalid, NotAWorkspace
-from smartwriter.journal import write_document
-from smartwriter.memory import Collection
-from smartwriter.tasks import MAIN, UNFILED, Origin
+from smartwriter.memory.collection import Collection
+from smartwriter.storage.journal import write_document
+from smartwriter.tasks.values import MAIN, UNFILED, Origin
 from smartwriter.workspace import Workspace
 
 NFC, NFD = (unicodedata.normalize(form, "Café Ångström") for form in ("NFC", "NFD"))
@@ -180,7 +180,7 @@ def test_a_collection_is_made_whole_or_not_at_all(
             write_document(path, text)
 
         with monkeypatch.context() as patch, pytest.raises(type(error)):
-            patch.setattr("smartwriter.memory.write_document", fails)
+            patch.setattr("smartwriter.memory.collection.write_document", fails)
             workspace.new_collection("Essays")
         assert workspace.collections() == []
     made = workspace.new_collection("Essays").path

@@ -41,17 +41,17 @@ from claude_agent_sdk import (
 )
 
 from smartwriter.agent.compacting import hooks
+from smartwriter.agent.endings import EMPTY, unusual
 from smartwriter.agent.environment import blanked
 from smartwriter.agent.spawning import own_session
 from smartwriter.agent.tool_input import Piece, ToolInput, pieces_of
 from smartwriter.agent.tools import Tool
-from smartwriter.compaction import Compaction, is_command, of_metadata
-from smartwriter.endings import EMPTY, unusual
 from smartwriter.errors import SmartWriterError
-from smartwriter.journal import write_document
-from smartwriter.session_store import BoundSessionStore
-from smartwriter.speakers import CLI_MODEL
-from smartwriter.tasks import Usage
+from smartwriter.sessions.compaction import Compaction, is_command, of_metadata
+from smartwriter.sessions.speakers import CLI_MODEL
+from smartwriter.sessions.store import BoundSessionStore
+from smartwriter.storage.journal import write_document
+from smartwriter.tasks.values import Usage
 
 _SERVER = "draft"
 _STDERR_LINES = 20

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from smartwriter.comparison import notes
-from smartwriter.drafts import current_number, text_of
-from smartwriter.tasks import Breaks, Revision
+from smartwriter.tasks.draft_text import current_number, text_of
+from smartwriter.tasks.values import Breaks, Revision
+from smartwriter.text.comparison import notes
 
 _MOST_CHARACTERS = 4000
 _MOST_OF_ARTICLE = 24_000  # characters of an article that was cut off, to be sent again

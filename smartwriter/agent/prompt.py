@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from smartwriter.memory import Memory
-from smartwriter.sections import neutral, one_line
-from smartwriter.tasks import Task
+from smartwriter.memory.collection import Memory
+from smartwriter.tasks.values import Task
+from smartwriter.text.sections import neutral, one_line
 
 _WORK = """\
 You are the writing partner of an author. You work together on one article, over many turns.

@@ -11,14 +11,14 @@ from typing import Any
 from anyio.to_thread import run_sync
 
 from smartwriter.agent.notes import difference
-from smartwriter.drafts import DraftText, current_number, text_of
 from smartwriter.errors import Invalid, JournalError, TextConflict
-from smartwriter.keeper import Keeper
-from smartwriter.memory import Memory
-from smartwriter.passages import Edit
-from smartwriter.proposals import DEFAULT_FILE, Proposal, Proposals
-from smartwriter.tasks import Revision
-from smartwriter.threads import to_the_end
+from smartwriter.memory.collection import Memory
+from smartwriter.memory.proposals import DEFAULT_FILE, Proposal, Proposals
+from smartwriter.system.threads import to_the_end
+from smartwriter.tasks.draft_text import DraftText, current_number, text_of
+from smartwriter.tasks.values import Revision
+from smartwriter.text.passages import Edit
+from smartwriter.turns.keeper import Keeper
 
 PART_CHARACTERS = 20_000
 

@@ -17,33 +17,33 @@ import click
 
 from smartwriter.cli.terminal import secho
 from smartwriter.errors import SmartWriterError
-from smartwriter.harmless import harmless
+from smartwriter.text.harmless import harmless
 
 # By what they are for: the module of each command, and its help. A module is imported when one of its
 # commands runs, so that the quick ones stay quick, and the list of commands needs none.
 _SECTIONS = {
     "Write": {
-        "new": ("shelf", "Start a task: one article with this TITLE."),
+        "new": ("tasks", "Start a task: one article with this TITLE."),
         "write": ("writing", "Write on with PROMPT (or - for standard input): start a draft, or resume it."),
         "run": ("writing", "Write several drafts at once."),
-        "watch": ("following", "Watch drafts being written, by whatever process, until ctrl-C."),
-        "stop": ("following", "Stop the turn of a draft, in whatever process; what was written of it stays."),
+        "watch": ("watching", "Watch drafts being written, by whatever process, until ctrl-C."),
+        "stop": ("watching", "Stop the turn of a draft, in whatever process; what was written of it stays."),
         "withdraw": ("waiting", "Take back a prompt that waits for its turn, and print it."),
-        "status": ("following", "Say what is being written, by whom, and what was cut off."),
+        "status": ("watching", "Say what is being written, by whom, and what was cut off."),
     },
     "Read": {
-        "tasks": ("shelf", "List the tasks."),
+        "tasks": ("tasks", "List the tasks."),
         "show": ("showing", "Show a draft's conversation."),
-        "text": ("history", "Print a draft's text, or an earlier version of it."),
-        "count": ("shelf", "Count a text: words, characters, paragraphs, reading time."),
-        "usage": ("shelf", "Show what a task's drafts have used: tokens, cost, time."),
-        "log": ("history", "Show what happened: turns, versions of the text and forks, a line each."),
+        "text": ("versions", "Print a draft's text, or an earlier version of it."),
+        "count": ("tasks", "Count a text: words, characters, paragraphs, reading time."),
+        "usage": ("tasks", "Show what a task's drafts have used: tokens, cost, time."),
+        "log": ("versions", "Show what happened: turns, versions of the text and forks, a line each."),
         "export": ("exporting", "Write a text to a file that others can read."),
     },
     "Try things out": {
         "fork": ("writing", "Start a trial draft that shares a draft's past, and leave that one alone."),
         "rewind": (
-            "history",
+            "versions",
             "Go back to a turn, text and conversation; what came after it stays in its own draft.",
         ),
         "compare": (
@@ -51,27 +51,30 @@ _SECTIONS = {
             "Show what differs from A to B: drafts as TASK[@DRAFT][:REVISION], or files.",
         ),
         "blame": (
-            "history",
+            "versions",
             "Say of each paragraph who wrote it, in which turn, and with which memory files.",
         ),
         "pick": (
             "choosing",
             "Bring paragraphs of the text FROM into the draft TO; or be asked for each that differs.",
         ),
-        "take": ("history", "Make an answer of the model, or an article that was cut off, the draft's text."),
+        "take": (
+            "versions",
+            "Make an answer of the model, or an article that was cut off, the draft's text.",
+        ),
         "blind": (
             "choosing",
             "Read two texts without their names, in random order, and pick the better one.",
         ),
         "restore": (
-            "history",
+            "versions",
             "Put an earlier version of a text back as a new one; or take a dropped draft up again.",
         ),
-        "adopt": ("shelf", "Make a draft the one that TASK alone means."),
-        "drop": ("shelf", "Put a draft away."),
+        "adopt": ("tasks", "Make a draft the one that TASK alone means."),
+        "drop": ("tasks", "Put a draft away."),
     },
     "Series": {
-        "collection": ("library", "Collections: series of articles that share their memory."),
+        "collection": ("collection", "Collections: series of articles that share their memory."),
         "memory": ("memory", "What a collection remembers, and what is proposed for it."),
         "finish": (
             "finishing",
@@ -80,7 +83,7 @@ _SECTIONS = {
         "reopen": ("finishing", "Let a finished TASK be written again."),
     },
     "The workspace": {
-        "init": ("library", "Make FOLDER a workspace (by default the current one)."),
+        "init": ("collection", "Make FOLDER a workspace (by default the current one)."),
         "doctor": ("doctor", "Read everything and prove that it can be used."),
         "demo": ("demo", "Watch three articles written at once, killed, resumed, forked and compared."),
     },

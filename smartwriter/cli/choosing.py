@@ -9,10 +9,10 @@ import click
 from smartwriter.cli.app import as_json, in_workspace, print_json
 from smartwriter.cli.terminal import secho
 from smartwriter.errors import Invalid
-from smartwriter.proposals import Proposals
-from smartwriter.tasks import Choice, Task
-from smartwriter.texts import Version, pick, version
-from smartwriter.words import paragraphs
+from smartwriter.memory.proposals import Proposals
+from smartwriter.tasks.values import Choice, Task
+from smartwriter.text.words import paragraphs
+from smartwriter.trials.edits import Version, pick, version
 from smartwriter.workspace import Workspace
 
 

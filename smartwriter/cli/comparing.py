@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-import smartwriter.output as output
+import smartwriter.files.output as output
 from smartwriter.cli.app import as_json, in_workspace, print_json
 from smartwriter.workspace import Workspace
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # rich and the comparison take a moment to import, which --he
     from rich.console import Console
     from rich.text import Text
 
-    from smartwriter.comparison import Comparison, Piece, Step
+    from smartwriter.text.comparison import Comparison, Piece, Step
 
 _WIDE_COLUMNS = 100
 """From this width of the terminal on there is room for two texts side by side."""
@@ -70,7 +70,7 @@ class _Compared:
 
 def compared(before: tuple[str, str], after: tuple[str, str]) -> _Compared:
     """What differs between two texts, each given as its label and itself."""
-    from smartwriter.comparison import compare
+    from smartwriter.text.comparison import compare
 
     texts = [before[1], after[1]]
     if line_ends := ("\r\n" in texts[0]) != ("\r\n" in texts[1]):
@@ -105,7 +105,7 @@ def compare_command(
     json_: bool,
 ) -> None:
     """Show what differs from A to B: drafts as TASK[@DRAFT][:REVISION], or files."""
-    from smartwriter.cli.texts import text_of
+    from smartwriter.cli.addresses import text_of
 
     if page not in (None, output.STDOUT):
         output.check(page, force=force)

@@ -11,7 +11,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from smartwriter.cli.terminal import Guarded
-from smartwriter.harmless import harmless
+from smartwriter.text.harmless import harmless
 
 
 class TerminalConsole(Console):

@@ -24,18 +24,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from smartwriter.cli.collection import samples
 from smartwriter.cli.console import TerminalConsole
 from smartwriter.cli.interrupts import kill_tree
-from smartwriter.cli.library import samples
 from smartwriter.cli.progress import Progress
 from smartwriter.cli.running import OFFLINE_URL
 from smartwriter.events import Event, parse
-from smartwriter.tasks import Task
-from smartwriter.words import count_words
+from smartwriter.tasks.values import Task
+from smartwriter.text.words import count_words
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
-    from smartwriter.agent.offline import Reply, Request
+    from smartwriter.agent.offline.server import Reply, Request
 
 _BANNER = "No model writes here, and nothing is paid for: a stand-in types what was written for this demo."
 _CUT_CHARACTERS = 45  # of each article, before the plug is pulled
@@ -215,7 +215,7 @@ def _side_by_side(titles: list[str], texts: list[str]) -> Table:
 
 @contextlib.contextmanager
 def _stand_in(console: Console) -> Iterator[dict[str, str]]:
-    from smartwriter.agent.offline import OfflineModel
+    from smartwriter.agent.offline.server import OfflineModel
 
     with OfflineModel(_type_the_texts) as model:
         console.print(_BANNER, style="yellow")
@@ -224,7 +224,7 @@ def _stand_in(console: Console) -> Iterator[dict[str, str]]:
 
 def _type_the_texts(request: Request) -> Reply:
     """What the demo's stand-in answers: the texts of ``demo.json``, at a typist's speed."""
-    from smartwriter.agent import offline
+    from smartwriter.agent.offline import server as offline
 
     article, step = _place(request)
     language = _language(article["prompt1"])

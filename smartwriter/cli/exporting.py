@@ -11,11 +11,11 @@ import click
 
 from smartwriter.cli.app import in_workspace
 from smartwriter.errors import Invalid, TaskNotFound
-from smartwriter.output import STDOUT, check
+from smartwriter.files.output import STDOUT, check
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
-    from smartwriter.export import Document
+    from smartwriter.export.export import Document
 
 
 @click.command()
@@ -52,7 +52,7 @@ def export_command(
 
 
 def _export_text(workspace: Workspace, wanted: str, output: Path | None, verse: bool) -> None:
-    from smartwriter.export import export
+    from smartwriter.export.export import export
 
     document = dataclasses.replace(_document(workspace, wanted), verse=verse, root=workspace.root)
     if output is None:
@@ -62,9 +62,9 @@ def _export_text(workspace: Workspace, wanted: str, output: Path | None, verse: 
 
 
 def _document(workspace: Workspace, wanted: str) -> Document:
-    from smartwriter.cli.texts import text_of
-    from smartwriter.export import Document
-    from smartwriter.words import count
+    from smartwriter.cli.addresses import text_of
+    from smartwriter.export.export import Document
+    from smartwriter.text.words import count
 
     label, text = text_of(workspace, wanted)
     extra = {"label": label, "counts": dataclasses.asdict(count(text))}
@@ -78,7 +78,7 @@ def _document(workspace: Workspace, wanted: str) -> Document:
 
 
 def _export_history(workspace: Workspace, wanted: str, output: Path | None) -> None:
-    from smartwriter.history import export_history, history_markdown, history_of
+    from smartwriter.trials.history import export_history, history_markdown, history_of
 
     task, draft, revision = workspace.tasks.resolve_revision(wanted)
     if revision is not None:

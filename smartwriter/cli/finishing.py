@@ -12,7 +12,8 @@ import click
 from smartwriter.cli.app import as_json, in_workspace, offline_option, print_json
 from smartwriter.cli.terminal import secho
 from smartwriter.errors import Invalid
-from smartwriter.finishing import (
+from smartwriter.memory.index import IndexEntry, find
+from smartwriter.series.finishing import (
     Summary,
     finish,
     has_index,
@@ -22,8 +23,7 @@ from smartwriter.finishing import (
     summary_of_text,
     summary_prompt,
 )
-from smartwriter.index import IndexEntry, find
-from smartwriter.tasks import Finished, Task
+from smartwriter.tasks.values import Finished, Task
 from smartwriter.workspace import Workspace
 
 Summarise = Callable[[str, str], str | None]
@@ -70,7 +70,7 @@ def finish_task(
 ) -> tuple[Finished, Summary]:
     """Finish a task with the summary of a model, or without one where it gives none. Blocking.
 
-    :raises Invalid, DraftBusy: as :func:`smartwriter.finishing.finish`.
+    :raises Invalid, DraftBusy: as :func:`smartwriter.series.finishing.finish`.
     """
     with workspace.lease(task, task.current):  # where it is being written, no model is asked
         workspace.take_hand_edit(task, task.current)

@@ -9,7 +9,7 @@ import yaml
 
 from smartwriter.cli.running import checked_prompt
 from smartwriter.errors import Invalid, SmartWriterError
-from smartwriter.tasks import Draft, Task
+from smartwriter.tasks.values import Draft, Task
 from smartwriter.workspace import Workspace
 
 

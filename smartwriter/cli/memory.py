@@ -8,13 +8,13 @@ from collections.abc import Mapping
 import click
 
 from smartwriter.cli.app import as_json, in_workspace, print_json
-from smartwriter.cli.remembering import memory_command
+from smartwriter.cli.review import memory_command
 from smartwriter.errors import Invalid
-from smartwriter.memory import Collection
-from smartwriter.memory_versions import MemoryVersion, MemoryVersions
-from smartwriter.reliance import Relied
-from smartwriter.staleness import Stale, stale
-from smartwriter.what_if import adopt_memory
+from smartwriter.memory.collection import Collection
+from smartwriter.memory.versions import MemoryVersion, MemoryVersions
+from smartwriter.series.reliance import Relied
+from smartwriter.series.staleness import Stale, stale
+from smartwriter.trials.what_if import adopt_memory
 from smartwriter.workspace import Workspace
 
 __all__ = ["memory_command"]

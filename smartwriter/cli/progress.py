@@ -17,8 +17,8 @@ from smartwriter.cli.console import TerminalConsole
 from smartwriter.cli.interrupts import keys_unseen
 from smartwriter.cli.notices import names, notice
 from smartwriter.cli.running import NOT_KEPT, SAVED
-from smartwriter.compaction import Compaction
 from smartwriter.events import Event
+from smartwriter.sessions.compaction import Compaction
 
 _STYLES = {"waiting": "dim", "writing": "cyan", "finished": "green", "failed": "red", "NOT SAVED": "bold red"}
 _NAME_WIDTH = 28

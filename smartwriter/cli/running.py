@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import anyio
 import click
 
+from smartwriter.agent.endings import UNUSUAL_EXIT
 from smartwriter.cli.app import print_json_line
 from smartwriter.cli.interrupts import Interrupts, Stopped, interrupts
 from smartwriter.cli.notices import NOTICED, names, notice
 from smartwriter.cli.outlet import never_touch_turns
 from smartwriter.cli.terminal import bell, secho
 from smartwriter.cli.waiting import send_earlier, tell_waiting
-from smartwriter.endings import UNUSUAL_EXIT
 from smartwriter.errors import Invalid, SmartWriterError
-from smartwriter.tasks import UNFILED, Draft, Task, Turn, TurnState
+from smartwriter.tasks.values import UNFILED, Draft, Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
     from smartwriter.agent.claude import ClaudeAgent
-    from smartwriter.config import Config
-    from smartwriter.engine import Engine, SentPrompt
     from smartwriter.events import Event
+    from smartwriter.system.config import Config
+    from smartwriter.writing.engine import Engine, SentPrompt
 
 SAVED = "All of it is saved in its place now."
 NOT_KEPT = "No disk takes what was written. This is all of it, and it is nowhere else:"
@@ -159,13 +159,13 @@ def agent(offline: bool, workspace: Workspace, *, typed: bool = False) -> Iterat
     :param typed: what it says is seen as it is said, and so is what it is.
     """
     from smartwriter.agent.claude import ClaudeAgent
-    from smartwriter.config import own
+    from smartwriter.system.config import own
 
     if not offline:
         yield ClaudeAgent(pass_on=own().environment)
         return
-    from smartwriter.agent.offline import BANNER, OfflineModel, clean_environment, offline_env
-    from smartwriter.orphans import HOMES, mark_home
+    from smartwriter.agent.offline.server import BANNER, OfflineModel, clean_environment, offline_env
+    from smartwriter.sessions.orphans import HOMES, mark_home
 
     with clean_environment(), contextlib.ExitStack() as stack:
         home = stack.enter_context(
@@ -182,7 +182,7 @@ def agent(offline: bool, workspace: Workspace, *, typed: bool = False) -> Iterat
 
 def tell_recovered(workspace: Workspace, claude: ClaudeAgent) -> None:
     """Settle what a crash left, and say so, once."""
-    from smartwriter.recovery import config_folder, recover
+    from smartwriter.writing.recovery import config_folder, recover
 
     if workspace.identify().is_new_copy:
         secho(
@@ -204,7 +204,7 @@ async def _run(
     json_: bool,
 ) -> tuple[list[Turn | Exception], signal.Signals | None]:
     from smartwriter.cli.progress import Progress
-    from smartwriter.engine import Engine
+    from smartwriter.writing.engine import Engine
 
     engine = Engine(workspace, claude, config)
     async with _running(engine) as (signals, events):
@@ -329,7 +329,7 @@ async def _write(
     typed: bool,
 ) -> tuple[Turn | None, signal.Signals | None]:
     from smartwriter.cli.typist import Typist
-    from smartwriter.engine import Engine
+    from smartwriter.writing.engine import Engine
 
     engine = Engine(workspace, claude, config)
     async with _running(engine) as (signals, events):

@@ -10,10 +10,10 @@ import click
 
 from smartwriter.cli.app import as_json, in_workspace, print_json
 from smartwriter.cli.terminal import secho
-from smartwriter.cut_off import is_whole, turns_now, version_of
-from smartwriter.speakers import only_heard, prompts
-from smartwriter.tasks import Draft, Revision, Task, Turn
-from smartwriter.transcript import Message, messages
+from smartwriter.sessions.speakers import only_heard, prompts
+from smartwriter.sessions.transcript import Message, messages
+from smartwriter.tasks.values import Draft, Revision, Task, Turn
+from smartwriter.turns.cut_off import is_whole, turns_now, version_of
 from smartwriter.workspace import Workspace
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from smartwriter.harmless import harmless
+from smartwriter.text.harmless import harmless
 
 
 class Guarded(io.TextIOWrapper):

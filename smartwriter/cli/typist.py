@@ -10,8 +10,8 @@ import click
 from smartwriter.cli.notices import notice
 from smartwriter.cli.running import NOT_KEPT, SAVED
 from smartwriter.cli.terminal import secho
-from smartwriter.compaction import Compaction
 from smartwriter.events import ArticleDelta, Event
+from smartwriter.sessions.compaction import Compaction
 
 _MARKS = {"old_text": ("− ", "red"), "new_text": ("+ ", "green")}
 

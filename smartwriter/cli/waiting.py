@@ -10,12 +10,12 @@ import click
 from smartwriter.cli.app import in_workspace
 from smartwriter.cli.terminal import secho
 from smartwriter.errors import DraftBusy, Invalid
-from smartwriter.outbox import Waiting
-from smartwriter.tasks import Draft, Task
+from smartwriter.tasks.values import Draft, Task
+from smartwriter.turns.outbox import Waiting
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
-    from smartwriter.engine import Engine, SentPrompt
+    from smartwriter.writing.engine import Engine, SentPrompt
 
 _SHOWN_CHARACTERS = 60
 Job = tuple[Task, Draft, str]

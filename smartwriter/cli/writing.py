@@ -13,7 +13,7 @@ from smartwriter.cli.jobs import job_of_argument, jobs_of_file
 from smartwriter.cli.running import checked_prompt, run_jobs, write
 from smartwriter.cli.terminal import secho
 from smartwriter.errors import Invalid, SmartWriterError
-from smartwriter.tasks import Draft, Task
+from smartwriter.tasks.values import Draft, Task
 from smartwriter.workspace import Workspace
 
 
@@ -105,8 +105,8 @@ def fork_command(
     version of one of the collection's memory files; the collection itself stays as it is. --json
     with a prompt prints a line for each fork, and then one for every event.
     """
-    from smartwriter.fork import fork
-    from smartwriter.what_if import what_if
+    from smartwriter.trials.forking import fork
+    from smartwriter.trials.what_if import what_if
 
     task, draft, revision = workspace.tasks.resolve_revision(address)
     if variants is not None and (prompt is None or name is not None):

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 
 from bench.ratio import Clock
-from smartwriter.session_store import FileSessionStore
+from smartwriter.sessions.store import FileSessionStore
 
 Figures = dict[str, float]
 

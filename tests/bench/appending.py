@@ -9,7 +9,7 @@ from bench import alone
 from bench.material import key, session, small_batches, stored
 from bench.peers import InlinePlainStore, PlainStore, sqlite_append
 from bench.ratio import FASTER, Clock, Got, Row, Samples, Target, Timed, interleaved, shown
-from smartwriter.session_store import FileSessionStore
+from smartwriter.sessions.store import FileSessionStore
 
 _APPENDS = 100  # a run
 _FAIR_RUNS = 15

@@ -12,7 +12,7 @@ from pydantic_core import to_json
 
 from bench.material import conversation, session
 from bench.ratio import FASTER, Clock, Got, Row, Target, interleaved, shown
-from smartwriter.session_store import FileSessionStore
+from smartwriter.sessions.store import FileSessionStore
 
 _ENTRIES = 3  # a session
 

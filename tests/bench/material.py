@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from pydantic_core import to_json
 
-from smartwriter.session_store import FileSessionStore
+from smartwriter.sessions.store import FileSessionStore
 
 PROJECT = "bench"
 _WORDS = ("the", "heron", "waits", "where", "water", "slows", "reeds", "渡口", "雨", "落在", "铁皮")

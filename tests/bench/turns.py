@@ -13,8 +13,8 @@ from claude_agent_sdk.types import SessionKey, SessionListSubkeysKey, SessionSto
 
 from bench.material import PROJECT, key, stored
 from bench.ratio import Clock, Got, Row, Target, Timed, interleaved, shown
-from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, offline_env
-from smartwriter.session_store import FileSessionStore
+from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, offline_env
+from smartwriter.sessions.store import FileSessionStore
 
 _MB = 1 << 20
 _ANSWER = "The heron waits where the water slows. " * 50

@@ -22,9 +22,9 @@ from figure import Figure, Outcome, Run
 from pydantic_core import from_json
 from stage import Stage, stage
 
-from smartwriter.agent.offline import ApiError, Cut, Reply, Request, Step, Text, ToolUse
+from smartwriter.agent.offline.server import ApiError, Cut, Reply, Request, Step, Text, ToolUse
 from smartwriter.cli.interrupts import kill_tree
-from smartwriter.tasks import Task
+from smartwriter.tasks.values import Task
 
 MOMENTS = 200
 _QUICK_MOMENTS = 1  # each takes four processes

@@ -15,10 +15,10 @@ import anyio
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
-from smartwriter.agent.offline import Cut, Reply, Request, Step, Text, ToolUse
-from smartwriter.config import Config
-from smartwriter.engine import Engine
-from smartwriter.tasks import Task, Turn, TurnState
+from smartwriter.agent.offline.server import Cut, Reply, Request, Step, Text, ToolUse
+from smartwriter.system.config import Config
+from smartwriter.tasks.values import Task, Turn, TurnState
+from smartwriter.writing.engine import Engine
 
 _PIECE = 8  # characters
 _ARTICLE = "# Fog\n\n" + " ".join(f"w{number:02d}" for number in range(16)) + "\n"

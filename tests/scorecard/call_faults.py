@@ -34,9 +34,9 @@ from oracle import Disk
 from system_calls import Operation
 from writers import forget_folders, in_memory, in_parallel, start
 
-import smartwriter.drafts as drafts
-import smartwriter.memory as memories
-import smartwriter.whole_file as whole_file
+import smartwriter.files.whole as whole_file
+import smartwriter.memory.collection as memories
+import smartwriter.tasks.draft_text as drafts
 from smartwriter.errors import SmartWriterError
 from smartwriter.workspace import Workspace
 

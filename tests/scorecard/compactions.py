@@ -17,7 +17,7 @@ from compacted import LONG, Origin, early, says
 from figure import Figure, Outcome, Run
 from stage import stage
 
-from smartwriter.doctor import examine
+from smartwriter.doctor.examine import examine
 
 BY_COMMAND = [
     ["First.", "Second.", "Third."],

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from oracle import Disk, Entry, latest, read
 from writers import Report
 
-import smartwriter.journal as journal
+import smartwriter.storage.journal as journal
 from smartwriter.events import TextDelta
-from smartwriter.finishing import Summary, finish, reopen
-from smartwriter.live import LiveJournal
-from smartwriter.memory_versions import MemoryVersions
-from smartwriter.parts import Part
-from smartwriter.proposals import Proposals
-from smartwriter.tasks import Task, Turn, TurnState
+from smartwriter.memory.proposals import Proposals
+from smartwriter.memory.versions import MemoryVersions
+from smartwriter.series.finishing import Summary, finish, reopen
+from smartwriter.tasks.values import Task, Turn, TurnState
+from smartwriter.turns.live import LiveJournal
+from smartwriter.turns.parts import Part
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -41,9 +41,9 @@ import anyio
 from claude_agent_sdk.types import SessionKey
 from figure import Figure, Outcome, Run
 
-from smartwriter import journal
-from smartwriter.damage import Damage, Entry
-from smartwriter.session_store import FileSessionStore
+from smartwriter.sessions.store import FileSessionStore
+from smartwriter.storage import journal
+from smartwriter.storage.salvage import Damage, Entry
 
 VARIANTS = 1_000_000
 _PROCESSES = 2

@@ -1,6 +1,6 @@
 """A disk that refuses: every way in which it can, at every byte of a batch.
 
-Most of it is simulated: in place of the ``os`` module, ``smartwriter.journal`` gets one whose
+Most of it is simulated: in place of the ``os`` module, ``smartwriter.storage.journal`` gets one whose
 ``write`` really writes the first so many bytes and then fails, or reports that it wrote no more;
 or whose ``fdatasync``, ``fsync`` or ``open`` fails. After the error the file must have its old
 bytes (a new one must not be there), and the same append again must give the exact content: from
@@ -28,8 +28,8 @@ from figure import Figure, Outcome, Run, file_system
 from mounts import NotPossible, keep_to_ourselves, mounted
 from writers import Entry, entries, in_memory, in_parallel
 
-from smartwriter import journal
 from smartwriter.errors import JournalError
+from smartwriter.storage import journal
 
 _BATCH = 20
 _SHORT = 0

@@ -33,14 +33,14 @@ from figure import Figure, Outcome, Run, file_system
 from oracle import Disk
 from writers import Report, entries, forget_folders, in_memory, in_parallel, start
 
-from smartwriter.drafts import current_number, sha256_of, text_of
 from smartwriter.errors import Invalid, TextConflict
-from smartwriter.fork import fork, rewind
-from smartwriter.passages import Edit
-from smartwriter.tasks import MAIN, Revision, Task, Turn, TurnState
-from smartwriter.texts import pick, put_back, version
-from smartwriter.transcript import cut
-from smartwriter.words import paragraphs
+from smartwriter.sessions.transcript import cut
+from smartwriter.tasks.draft_text import current_number, sha256_of, text_of
+from smartwriter.tasks.values import MAIN, Revision, Task, Turn, TurnState
+from smartwriter.text.passages import Edit
+from smartwriter.text.words import paragraphs
+from smartwriter.trials.edits import pick, put_back, version
+from smartwriter.trials.forking import fork, rewind
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Whole turns through the real CLI on a disk that fills in them: at each of their writes, one after another.
 
-The disk is simulated: in place of the ``os`` module, ``smartwriter.journal`` gets one whose ``write``
+The disk is simulated: in place of the ``os`` module, ``smartwriter.storage.journal`` gets one whose ``write``
 refuses every file in some folders from the n-th write of the turn on. The disk stays full, and another one
 is there; or is emptied once the turn has said that it waits; or no disk takes anything any more. The
 verdict is by plain means: the bytes of the transcript, split at LF and parsed strictly, and of the article.
@@ -22,14 +22,14 @@ import anyio
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
-from smartwriter import journal
-from smartwriter.agent.offline import Reply, Request, Text, ToolUse
-from smartwriter.config import Config
-from smartwriter.engine import Engine
+from smartwriter.agent.offline.server import Reply, Request, Text, ToolUse
 from smartwriter.errors import SmartWriterError
-from smartwriter.recovery import recover
-from smartwriter.tasks import TurnState
+from smartwriter.storage import journal
+from smartwriter.system.config import Config
+from smartwriter.tasks.values import TurnState
 from smartwriter.workspace import Workspace
+from smartwriter.writing.engine import Engine
+from smartwriter.writing.recovery import recover
 
 _WORDS = " ".join(f"word{number}" for number in range(400))
 _MODES = ("stays full", "is emptied", "no other disk")

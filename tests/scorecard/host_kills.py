@@ -32,12 +32,12 @@ from click.testing import CliRunner
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
-from smartwriter.agent.offline import Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.server import Reply, Request, Text, ToolUse
 from smartwriter.cli.app import cli
 from smartwriter.cli.interrupts import kill_tree
 from smartwriter.events import Event
-from smartwriter.live import LiveReader
-from smartwriter.tasks import Task, TurnState
+from smartwriter.tasks.values import Task, TurnState
+from smartwriter.turns.live import LiveReader
 
 KILLS = 200
 _QUICK_KILLS = 4  # one of each kind

@@ -15,10 +15,10 @@ from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, StreamEvent
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
-from smartwriter.agent.offline import Reply, Request, Text
-from smartwriter.config import Config
-from smartwriter.engine import Engine
-from smartwriter.tasks import Task
+from smartwriter.agent.offline.server import Reply, Request, Text
+from smartwriter.system.config import Config
+from smartwriter.tasks.values import Task
+from smartwriter.writing.engine import Engine
 
 TASKS = 1000
 LIVE = 8

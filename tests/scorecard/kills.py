@@ -29,7 +29,7 @@ import oracle
 from figure import Figure, Outcome, Run, file_system
 from writers import Entry, Report, entries, fault, in_memory, in_parallel, start
 
-from smartwriter import journal
+from smartwriter.storage import journal
 
 _CYCLES = 20_000
 _WORKERS = 2

@@ -18,12 +18,12 @@ import psutil
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
-from smartwriter.agent.offline import Reply, Request, Text
-from smartwriter.config import Config
-from smartwriter.engine import Engine
+from smartwriter.agent.offline.server import Reply, Request, Text
 from smartwriter.errors import DraftBusy
-from smartwriter.lease import Lease
-from smartwriter.tasks import Task
+from smartwriter.storage.lease import Lease
+from smartwriter.system.config import Config
+from smartwriter.tasks.values import Task
+from smartwriter.writing.engine import Engine
 
 RACES = 100
 _QUICK_RACES = 6

@@ -14,12 +14,12 @@ import anyio
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
-from smartwriter.agent.offline import Reply, Request, Text
-from smartwriter.broadcast import MERGE_S, follow
-from smartwriter.config import Config
-from smartwriter.engine import Engine
+from smartwriter.agent.offline.server import Reply, Request, Text
 from smartwriter.events import Event, TextDelta
-from smartwriter.tasks import Task
+from smartwriter.system.config import Config
+from smartwriter.tasks.values import Task
+from smartwriter.writing.broadcast import MERGE_S, follow
+from smartwriter.writing.engine import Engine
 
 EVENTS = 200
 

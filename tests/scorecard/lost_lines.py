@@ -19,10 +19,17 @@ from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
 from claude_agent_sdk.types import SessionKey
 from figure import Figure, Outcome, Run
 
-from smartwriter import journal
-from smartwriter.agent.offline import OfflineModel, Reply, Request, Text, clean_environment, offline_env
-from smartwriter.session_store import FileSessionStore
-from smartwriter.transcript import messages
+from smartwriter.agent.offline.server import (
+    OfflineModel,
+    Reply,
+    Request,
+    Text,
+    clean_environment,
+    offline_env,
+)
+from smartwriter.sessions.store import FileSessionStore
+from smartwriter.sessions.transcript import messages
+from smartwriter.storage import journal
 
 ENTRIES = 100
 RESUMES = 20

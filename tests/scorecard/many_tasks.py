@@ -14,11 +14,11 @@ import psutil
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
-from smartwriter.agent.offline import Reply, Request, Text, ToolUse
-from smartwriter.config import Config
-from smartwriter.engine import Engine
-from smartwriter.tasks import Task, TurnState
-from smartwriter.transcript import messages
+from smartwriter.agent.offline.server import Reply, Request, Text, ToolUse
+from smartwriter.sessions.transcript import messages
+from smartwriter.system.config import Config
+from smartwriter.tasks.values import Task, TurnState
+from smartwriter.writing.engine import Engine
 
 TASKS = 100
 TURNS = 3

@@ -28,8 +28,8 @@ from disk_faults import Faults, on_disk_with
 from figure import Figure, Outcome, Run, file_system
 from writers import Child, Entry, Report, in_memory, kill_all, start, text, uuid
 
-from smartwriter import journal
 from smartwriter.errors import JournalError
+from smartwriter.storage import journal
 
 _WRITERS = 32
 _ENTRIES = 1_000

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from figure import Figure, Outcome, Run
 
 from smartwriter.errors import Invalid
-from smartwriter.passages import Edit, edited
+from smartwriter.text.passages import Edit, edited
 
 TRIPLES = 5_000
 _WORDS = ["the", "cat", "a", "12", "fog", "ferry", "no", "渡", "口", "1912"]

@@ -18,10 +18,10 @@ import psutil
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
-from smartwriter.agent.offline import Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.server import Reply, Request, Text, ToolUse
 from smartwriter.events import ArticleDelta
-from smartwriter.live import LiveReader
-from smartwriter.tasks import Task, TurnState
+from smartwriter.tasks.values import Task, TurnState
+from smartwriter.turns.live import LiveReader
 
 KILLS = 200
 _QUICK_KILLS = 4  # each waits for an article to its end

@@ -41,14 +41,14 @@ from figure import Figure, Outcome, Run
 from mounts import NotPossible, command, keep_to_ourselves, mounted
 from writers import Child, Entry, Report, entries, fault, forget_folders, in_parallel, kill_all, start
 
-import smartwriter.drafts as drafts
-import smartwriter.memory as memories
-import smartwriter.whole_file as whole_file
-from smartwriter import journal
-from smartwriter.session_store import FileSessionStore
-from smartwriter.summaries import Summaries
-from smartwriter.task_manager import TaskManager
-from smartwriter.tasks import Task
+import smartwriter.files.whole as whole_file
+import smartwriter.memory.collection as memories
+import smartwriter.tasks.draft_text as drafts
+from smartwriter.sessions.store import FileSessionStore
+from smartwriter.sessions.summaries import Summaries
+from smartwriter.storage import journal
+from smartwriter.tasks.manager import TaskManager
+from smartwriter.tasks.values import Task
 
 _CUTS, _QUICK_CUTS = 2_000, 60
 _SHUTDOWN, _WITHOUT_FLUSH = 0x8004587D, struct.pack("I", 2)

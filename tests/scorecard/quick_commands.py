@@ -13,8 +13,8 @@ import uuid
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
-import smartwriter.journal as journal
-from smartwriter.tasks import Draft, Task, Turn, TurnState, now
+import smartwriter.storage.journal as journal
+from smartwriter.tasks.values import Draft, Task, Turn, TurnState, now
 
 TASKS = 1000
 TASKS_S = 0.3

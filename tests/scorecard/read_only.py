@@ -35,9 +35,9 @@ from click.testing import CliRunner
 from figure import Figure, Outcome, Run
 
 from smartwriter.cli.app import cli
-from smartwriter.session_store import BoundSessionStore, FileSessionStore
-from smartwriter.tasks import Draft, Origin, Task, Turn, TurnState
-from smartwriter.transcript import messages
+from smartwriter.sessions.store import BoundSessionStore, FileSessionStore
+from smartwriter.sessions.transcript import messages
+from smartwriter.tasks.values import Draft, Origin, Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 
 TASKS = 20

@@ -23,8 +23,8 @@ import anyio
 from claude_agent_sdk.types import SessionKey, SessionStoreEntry
 from figure import Figure, Outcome, Run
 
-from smartwriter.damage import Entry
-from smartwriter.session_store import FileSessionStore
+from smartwriter.sessions.store import FileSessionStore
+from smartwriter.storage.salvage import Entry
 
 ENTRIES = 100_000
 _BATCH = 50

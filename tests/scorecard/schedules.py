@@ -34,10 +34,10 @@ from claude_agent_sdk.testing import session_store_conformance as suite
 from claude_agent_sdk.types import SessionKey, SessionListSubkeysKey, SessionStoreEntry
 from figure import Figure, Outcome, Run
 
-from smartwriter import journal
-from smartwriter.damage import Entry
 from smartwriter.errors import JournalError
-from smartwriter.session_store import BoundSessionStore, FileSessionStore
+from smartwriter.sessions.store import BoundSessionStore, FileSessionStore
+from smartwriter.storage import journal
+from smartwriter.storage.salvage import Entry
 
 SCHEDULES = 10_000
 _STEPS = 8

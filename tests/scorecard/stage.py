@@ -15,7 +15,7 @@ from unittest import mock
 from figure import Run
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline import OfflineModel, Script, clean_environment, offline_env
+from smartwriter.agent.offline.server import OfflineModel, Script, clean_environment, offline_env
 from smartwriter.workspace import Workspace
 
 

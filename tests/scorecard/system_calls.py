@@ -35,8 +35,8 @@ from writers import Entry, entries, forget_folders, in_memory, start
 
 from smartwriter import fork, journal
 from smartwriter.errors import AlreadyExists
-from smartwriter.session_store import FileSessionStore
-from smartwriter.tasks import Task, Turn, TurnState
+from smartwriter.sessions.store import FileSessionStore
+from smartwriter.tasks.values import Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:

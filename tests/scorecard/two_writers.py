@@ -13,8 +13,8 @@ import subprocess
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
-from smartwriter.agent.offline import Reply, Request, Text, ToolUse
-from smartwriter.tasks import Task
+from smartwriter.agent.offline.server import Reply, Request, Text, ToolUse
+from smartwriter.tasks.values import Task
 
 RACES = 100
 

@@ -19,7 +19,7 @@ from random import Random
 from typing import Any, TypeVar
 from uuid import UUID
 
-import smartwriter.roots as roots
+import smartwriter.system.roots as roots
 
 Entry = dict[str, Any]
 Report = Callable[[bytes], None]

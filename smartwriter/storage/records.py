@@ -1,0 +1,37 @@
+"""Values as lines of journals, each marked with what it is and when it was written.
+
+The marks tell a whole entry from a fragment, should a damaged file ever have to be salvaged. A line
+of another kind, or of a later version that this one cannot read, is left alone.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from smartwriter.storage.salvage import Entry
+from smartwriter.tasks.values import Value, now
+
+V = TypeVar("V", bound=Value)
+
+
+def kind_of(model: type[Value]) -> str:
+    """What lines of these values say that they are: the model's ``KIND``, or its name."""
+    return str(getattr(model, "KIND", model.__name__.lower()))
+
+
+def to_line(value: Value, *, brief: bool = False) -> Entry:
+    """The line of a value. :param brief: without the fields that have their defaults."""
+    fields = value.model_dump(mode="json", exclude_defaults=brief)
+    return {"type": kind_of(type(value)), "timestamp": now().isoformat(), **fields}
+
+
+def from_line(model: type[V], line: Entry | None) -> V | None:
+    """The value that a line holds; None for any other line, and for none."""
+    if line is None or line.get("type") != kind_of(model):
+        return None
+    try:
+        return model.model_validate(line)
+    except ValidationError:  # of another program, or of a later version
+        return None

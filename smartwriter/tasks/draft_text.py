@@ -1,0 +1,423 @@
+"""The text of a draft: a Markdown file of the writer's, and every version it ever had.
+
+::
+
+    collections/<collection>/drafts/<task>/<draft>.md          the text, for any editor
+    collections/<collection>/drafts/<task>/.<draft>.md.next    the next one, until it is in place
+    .smartwriter/revisions/<task>/<draft>.jsonl                one line per revision, with its text
+
+    {"type":"revision","timestamp":"2026-…","number":3,"author":"model","turn":2,"text":"# 渡口…",…}
+
+The next text is written beside the file, then recorded as a revision, then put in the file's place.
+So a file that differs from the last revision was edited by hand, unless that revision's text still
+lies beside it: then a crash came before the last step, which is made up for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from pathlib import Path
+
+import smartwriter.storage.journal as journal
+import smartwriter.system.bounds as bounds
+from smartwriter.errors import Invalid, RevisionNotFound, TextConflict
+from smartwriter.files.whole import EMPTIED_S, GIVE_UP_S, SETTLED_S
+from smartwriter.sessions.compaction import is_command
+from smartwriter.storage.records import from_line, to_line
+from smartwriter.storage.salvage import Entry
+from smartwriter.tasks.values import ANSWERED, DIED, Author, Breaks, Revision, Source, Turn
+from smartwriter.text.passages import Edit, appended, edited, in_the_manner_of
+
+MAX_TEXT_BYTES = 1 << 20
+_PAUSE_S = 0.01
+
+
+@dataclass(frozen=True)
+class HandEdit:
+    """What the writer did to the file since the last revision."""
+
+    revision: Revision | None = None
+    """Their new text; None: it is as it was."""
+    restored: bool = False
+    """The file was gone, and was written again."""
+
+
+class DraftText:
+    """The text of one draft and its revisions. All calls block."""
+
+    def __init__(self, path: Path, revisions: Path, trash: Path, address: str = "The draft") -> None:
+        """:param address: what it is called in messages."""
+        self.path = path
+        self._address = address
+        self._journal = journal.Journal(revisions)
+        self._trash = trash
+
+    @property
+    def _place(self) -> Path:
+        """Where the file is: a link of the writer's stays one. :raises LeadsOutside:"""
+        return bounds.checked(self.path)
+
+    @property
+    def _next(self) -> Path:
+        return self._place.with_name(f".{self._place.name}.next")
+
+    # Reading ---------------------------------------------------------------------------------
+
+    def revisions(self) -> list[Revision]:
+        """Oldest first."""
+        try:
+            lines = self._journal.read().entries
+        except FileNotFoundError:
+            return []
+        return [revision for line in lines if (revision := from_line(Revision, line))]
+
+    def revision(self, number: int) -> Revision:
+        """:raises RevisionNotFound:"""
+        revisions = self.revisions()
+        for revision in revisions:
+            if revision.number == number:
+                return revision
+        raise RevisionNotFound(self._address, number, len(revisions))
+
+    def read(self) -> str:
+        """The text as it is in the file now; empty before the first revision.
+
+        :raises Invalid: when the file is not UTF-8: guessing at it would lose what it says.
+        """
+        revisions = self.revisions()
+        text = self._read_file()
+        if text is None or self._is_behind(revisions, text):
+            return text_of(revisions)
+        return text
+
+    def at_turn(self, turn: int) -> str:
+        """The text as it was when a turn had ended."""
+        return text_of(revision for revision in self.revisions() if revision.turn <= turn)
+
+    def is_behind(self) -> bool:
+        """Whether a crash came before the last revision was put in the file's place.
+
+        Who uses the draft next makes up for it.
+        """
+        with contextlib.suppress(Invalid):
+            return self._is_behind(self.revisions(), self._read_file())
+        return False
+
+    # Writing ---------------------------------------------------------------------------------
+
+    def write(
+        self,
+        text: str,
+        *,
+        author: Author,
+        turn: int,
+        base: int | None = None,
+        source: Source | None = None,
+        paragraphs: Sequence[int] = (),
+    ) -> Revision:
+        """Make a text the next revision. What the writer did to the file becomes one of its own before.
+
+        The model's texts keep the writer's line ends and front matter.
+
+        :param base: the revision that the author knows of, 0 for none: what the writer changed
+            since is not replaced. None: it may be.
+        :raises Invalid: for a text that cannot be kept.
+        :raises TextConflict: with ``base``; the text is kept as a revision beside the writer's.
+        """
+        with self._journal.locked() as transaction:
+            draft = self._catch_up(transaction, turn)
+            if author == "model":
+                text = in_the_manner_of(text_of(draft), text)
+            check_text(text)
+            revision = _next_revision(draft, text, author, turn, source, paragraphs)
+            if base is not None and current_number(draft) != base and text != text_of(draft):
+                self._put_aside(transaction, draft, revision)
+            self._append(transaction, revision, text_of(draft))
+        return revision
+
+    def edit(
+        self, edits: Sequence[Edit], *, turn: int, base: int | None = None, told: int | None = None
+    ) -> Revision:
+        """Replace passages, all of them or none, also in what the writer changed in the meantime.
+
+        :param base: the revision that the author of the edits knows, in which each passage stands.
+        :param told: the one of which they were told what changed, if only in part: or it stands in that.
+        :raises Invalid: for a passage that does not stand there exactly once, or was touched since.
+        :raises TextConflict: when it did in revision ``base``; that version is kept beside the writer's.
+        """
+        with self._journal.locked() as transaction:
+            draft = self._catch_up(transaction, turn)
+            known = [
+                text_of(revision for revision in draft if revision.number <= number)
+                for number in (base, told)
+                if number is not None
+            ]
+            try:
+                text = edited(text_of(draft), edits, known)
+                check_text(text)
+            except Invalid:
+                if (theirs := _edited_base(draft, edits, base)) is None:
+                    raise
+                self._put_aside(transaction, draft, _next_revision(draft, theirs, "model", turn))
+            revision = _next_revision(draft, text, "model", turn)
+            self._append(transaction, revision, text_of(draft))
+        return revision
+
+    def append(self, addition: str, after: str = "", *, turn: int) -> Revision:
+        """Put more behind the text, also behind what the writer changed in the meantime.
+
+        :param after: the heading of the section at whose end it goes; empty: the end of all.
+        :raises Invalid: unless there is exactly one such heading, and for a text that cannot be kept.
+        """
+        if not addition.strip():
+            raise Invalid("There is nothing to append: text is empty.")
+        with self._journal.locked() as transaction:
+            draft = self._catch_up(transaction, turn)
+            text = appended(text_of(draft), addition, after)
+            check_text(text)
+            revision = _next_revision(draft, text, "model", turn)
+            self._append(transaction, revision, text_of(draft))
+        return revision
+
+    def take_hand_edit(self, turn: int, *, restore: bool = True) -> HandEdit:
+        """Record what the writer changed in the file since the last revision, if anything.
+
+        :param turn: the one that runs, or the next one.
+        :param restore: write a file that is gone again.
+        """
+        revisions = self.revisions()
+        text = self._settled(text_of(revisions))
+        exists = current_number(revisions) > 0
+        as_recorded = text == text_of(revisions) or (text is None and not (restore and exists))
+        if as_recorded and not self._next.exists():
+            return HandEdit()
+        with self._journal.locked() as transaction:
+            before = self.revisions()
+            after = self._catch_up(transaction, turn)
+            gone = self._read_file() is None and current_number(after) > 0
+            if gone and restore:
+                journal.write_document(self._place, text_of(after))
+        return HandEdit(after[-1] if len(after) > len(before) else None, gone and restore)
+
+    def keep_cut_off(
+        self,
+        text: str,
+        turn: int,
+        *,
+        breaks: Breaks = "at the end",
+        call: str = "",
+        source: Source | None = None,
+    ) -> Revision | None:
+        """Keep what had arrived of a call that never came to its end, as a version beside the text.
+
+        :param source: the same in the draft that this one was forked from.
+        :returns: None where there is nothing to keep, or the turn has a version of this text already.
+        """
+        text = text.replace("\0", "")  # which no Markdown file can hold
+        if not text.strip():
+            return None
+        with self._journal.locked() as transaction:
+            revisions = self.revisions()
+            text = in_the_manner_of(text_of(revisions), text)
+            if any(earlier.turn == turn and earlier.text == text for earlier in revisions):
+                return None
+            revision = _next_revision(revisions, text, "model", turn, source)
+            revision = revision.model_copy(update={"aside": True, "cut_off": True})
+            revision = revision.model_copy(update={"breaks": breaks, "call": call})
+            transaction.append([_line(revision)])
+        return revision
+
+    def put_away(self) -> None:
+        """Move the file to the trash; the revisions stay. :raises LeadsOutside:"""
+        bounds.checked(self.path.parent)
+        self._next.unlink(missing_ok=True)
+        if self.path.exists():
+            journal.move(self.path, self._trash)
+
+    # Under the lock --------------------------------------------------------------------------
+
+    def _catch_up(self, transaction: journal.Transaction, turn: int) -> list[Revision]:
+        """The revisions, the writer's hand edit included, with the file as the last one says."""
+        revisions = self.revisions()
+        text = self._settled(text_of(revisions))
+        if self._is_behind(revisions, text):
+            journal.move(self._next, self._place)
+            return revisions
+        self._next.unlink(missing_ok=True)
+        if text is None or text == text_of(revisions):
+            return revisions
+        check_text(text, f" ({self.path})")
+        hand_edit = _next_revision(revisions, text, "writer", turn)
+        transaction.append([_line(hand_edit)])
+        return [*revisions, hand_edit]
+
+    def _is_behind(self, revisions: list[Revision], text: str | None) -> bool:
+        """Whether the last revision was recorded, but not yet put in the file's place."""
+        current = [revision for revision in revisions if not revision.aside]
+        if not current or text == current[-1].text or text not in (None, text_of(current[:-1])):
+            return False
+        try:
+            waiting = bounds.read_regular(self._next)
+        except FileNotFoundError:
+            return False
+        return sha256_of_bytes(waiting) == current[-1].sha256
+
+    def _append(self, transaction: journal.Transaction, revision: Revision, before: str) -> None:
+        """Record a revision and put its text in the file's place. :raises TextConflict:"""
+        journal.write_document(self._next, revision.text, mode=self._mode())
+        transaction.append([_line(revision)])
+        slipped_in = self._settled(before)
+        if slipped_in not in (None, before):  # saved by an editor since we looked
+            theirs = _next_revision([revision], slipped_in, "writer", revision.turn)
+            transaction.append([_line(theirs)])
+            self._next.unlink()
+            raise TextConflict(theirs.number, slipped_in, revision.number)
+        journal.move(self._next, self._place)
+
+    def _mode(self) -> int | None:
+        """Of the file; of a new one, what its neighbours allow: a fork of a private draft is private."""
+        place = self._place
+        if (own := bounds.mode_of(place)) is not None:
+            return own
+        modes = [mode for path in place.parent.glob("*.md") if (mode := bounds.mode_of(path)) is not None]
+        return reduce(and_, modes) if modes else None
+
+    def _put_aside(self, transaction: journal.Transaction, draft: list[Revision], revision: Revision) -> None:
+        transaction.append([_line(revision.model_copy(update={"aside": True}))])
+        raise TextConflict(current_number(draft), text_of(draft), revision.number)
+
+    def _settled(self, recorded: str) -> str | None:
+        """What is in the file; where that is not what was recorded, once an editor that saves it is done.
+
+        Most empty it first and then write: what is there in between is no edit of the writer's, and a
+        text put in its place would be the end of theirs.
+        """
+        deadline = time.monotonic() + GIVE_UP_S
+        while True:
+            text = None
+            with contextlib.suppress(Invalid):  # perhaps only half of a character is there yet
+                if (text := self._read_file()) is None or text == recorded:
+                    return text
+            if self._age_s() >= (EMPTIED_S if text == "" else SETTLED_S) or time.monotonic() > deadline:
+                return self._read_file()
+            time.sleep(_PAUSE_S)
+
+    def _age_s(self) -> float:
+        """Since the file was last changed; of one that is gone, or whose clock is ahead, more than counts."""
+        try:
+            age_s = time.time() - self.path.stat().st_mtime
+        except FileNotFoundError:
+            return EMPTIED_S
+        return age_s if age_s >= 0 else EMPTIED_S
+
+    def _read_file(self) -> str | None:
+        try:
+            return bounds.read_regular(self._place).decode("utf-8", "surrogatepass")
+        except FileNotFoundError:
+            return None
+        except UnicodeDecodeError as error:
+            raise Invalid(
+                f"{self.path} is not UTF-8 text (byte {error.start}); save it as UTF-8 to go on."
+            ) from None
+
+
+def text_of(revisions: Iterable[Revision]) -> str:
+    """What a draft's text is after these revisions."""
+    text = ""
+    for revision in revisions:
+        text = text if revision.aside else revision.text
+    return text
+
+
+def current_number(revisions: Iterable[Revision]) -> int:
+    """Of the revision that has the draft's text; 0 before the first."""
+    return max((revision.number for revision in revisions if not revision.aside), default=0)
+
+
+def known_after(turn: Turn, revisions: Iterable[Revision]) -> int:
+    """The last revision that the model knew of when a turn had ended; 0 for none.
+
+    It knows those that it wrote itself, also where the turn's process died before it said so; but not
+    one that it wrote over a hand edit that nobody lived to tell it of. A summary of the conversation has
+    no text.
+    """
+    if is_command(turn.prompt) and turn.state in ANSWERED:
+        return 0
+    if turn.revision is not None and turn.state not in DIED:
+        return turn.revision
+    known, before = turn.revision or 0, 0
+    for revision in revisions:
+        if revision.aside:
+            continue
+        own = revision.turn == turn.number and revision.author == "model" and revision.source is None
+        if own and (before <= known or turn.revision is None):
+            known = max(known, revision.number)
+        before = revision.number
+    return known
+
+
+def shared_turn(revision: Revision) -> int:
+    """The last turn before whose end, or by whose end, a revision was written."""
+    of_model = revision.author == "model" and (revision.source is None or revision.cut_off)
+    in_the_turn = revision.author == "fork" or of_model
+    return revision.turn if in_the_turn else revision.turn - 1
+
+
+def _edited_base(revisions: list[Revision], edits: Sequence[Edit], base: int | None) -> str | None:
+    """What the edits make of an earlier revision, if they fit there."""
+    if base is None or base == current_number(revisions):
+        return None
+    with contextlib.suppress(Invalid):
+        return edited(text_of(revision for revision in revisions if revision.number <= base), edits)
+    return None
+
+
+def _next_revision(
+    revisions: Sequence[Revision],
+    text: str,
+    author: Author,
+    turn: int,
+    source: Source | None = None,
+    paragraphs: Sequence[int] = (),
+) -> Revision:
+    from smartwriter.text.comparison import word_changes  # only writing needs it, and it takes long to load
+
+    gained, lost = word_changes(text_of(revisions), text)
+    return Revision(
+        number=revisions[-1].number + 1 if revisions else 1,
+        author=author,
+        turn=turn,
+        sha256=sha256_of(text),
+        text=text,
+        gained=gained,
+        lost=lost,
+        source=source,
+        paragraphs=tuple(paragraphs),
+    )
+
+
+def _line(revision: Revision) -> Entry:
+    return {**to_line(revision, brief=True), "at": revision.at.isoformat()}
+
+
+def check_text(text: str, where: str = "") -> None:
+    """:raises Invalid: for what cannot be kept."""
+    if "\0" in text:
+        raise Invalid(f"The text holds a NUL character, which a Markdown file cannot{where}.")
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_TEXT_BYTES:
+        raise Invalid(f"The text is longer than 1 MB{where}.")
+
+
+def sha256_of(text: str) -> str:
+    """As revisions record it."""
+    return sha256_of_bytes(text.encode("utf-8", "surrogatepass"))
+
+
+def sha256_of_bytes(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

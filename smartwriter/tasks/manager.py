@@ -1,0 +1,319 @@
+"""Tasks: which there are, and what happened in each.
+
+::
+
+    .smartwriter/tasks.jsonl                  one line per change of a task, last one wins
+    .smartwriter/turns/<task>/<draft>.jsonl   one line per change of a turn, last one wins
+
+    {"type":"task","timestamp":"2026-…","id":"k7mq","title":"渡口","current":"main","drafts":{…},…}
+    {"type":"turn","timestamp":"2026-…","number":1,"uuid":"5f0c…","prompt":"…","state":"finished",…}
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import unicodedata
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+import smartwriter.storage.journal as journal
+from smartwriter.errors import AlreadyExists, DraftNotFound, Invalid, TaskAmbiguous, TaskNotFound
+from smartwriter.files.names import readable_name
+from smartwriter.memory.collection import normal
+from smartwriter.storage.records import V, from_line, kind_of, to_line
+from smartwriter.storage.salvage import Damage, Entry
+from smartwriter.tasks.values import MAIN, Choice, Draft, Origin, Task, Turn, Value, WhatIf
+
+_LETTERS = "bcdfghjkmnpqrstvwxz"  # no vowels, so no words; nothing that looks like a digit
+_ID_CHARACTERS = _LETTERS + "23456789"
+_DRAFT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")  # a title is one line, on a screen and in a prompt
+
+_REVISION = re.compile(r"[0-9]{1,9}")
+
+
+class TaskManager:
+    """The tasks of a workspace. All calls block; any number of processes may use it at once."""
+
+    def __init__(self, root: Path) -> None:
+        """:param root: the workspace's ``.smartwriter`` folder."""
+        self._root = root
+        self._journal = journal.Journal(root / "tasks.jsonl")
+
+    # Tasks -----------------------------------------------------------------------------------
+
+    def all(self) -> list[Task]:
+        """Every task, oldest first."""
+        return list(_latest(Task, self._read().entries, "id").values())
+
+    def damage(self) -> list[Damage]:
+        """The stretches of ``tasks.jsonl`` that could not be read."""
+        return self._read().damage
+
+    def refused(self) -> dict[str, str]:
+        """Why a task that is there is passed over, by its id: a name in it could lead elsewhere."""
+        why = dict[str, str]()
+        for id, line in _lines(Task, self._read().entries, "id").items():
+            try:
+                Task.model_validate(line)
+            except ValidationError as error:
+                first = error.errors()[0]
+                why[id] = f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}"
+        return why
+
+    def find(self, wanted: str) -> Task:
+        """A task by its id, its title, or a unique prefix of either, in any script and case.
+
+        :raises TaskNotFound, TaskAmbiguous:
+        """
+        entries = self._read().entries
+        if task := from_line(Task, _lines(Task, entries, "id").get(wanted)):  # without a look at all others
+            return task
+        tasks = list(_latest(Task, entries, "id").values())
+        fitting = _fitting(tasks, wanted)[1]
+        title, at, name = wanted.rpartition("@")
+        if at and not fitting and any(name in task.drafts for task in _fitting(tasks, title)[1]):
+            raise TaskNotFound(wanted, f"{wanted!r} is a draft; name its task alone: {title}")
+        return _only(wanted, fitting)
+
+    def resolve(self, address: str) -> tuple[Task, Draft]:
+        """The task and draft of an address, ``task@draft`` or ``task`` for its current draft.
+
+        A title may hold an ``@``: what fits exactly goes before what fits as a prefix.
+
+        :raises TaskNotFound, TaskAmbiguous, DraftNotFound:
+        """
+        tasks = self.all()
+        fit, found = _fitting(tasks, address)
+        wanted, at, name = address.rpartition("@")
+        if at and (before_at := _fitting(tasks, wanted))[0] > fit:
+            task = _only(wanted, before_at[1])
+            return task, self.draft(task, name or task.current)
+        task = _only(address, found)
+        return task, self.draft(task, task.current)
+
+    def resolve_revision(self, address: str) -> tuple[Task, Draft, int | None]:
+        """As :meth:`resolve`, for addresses that may end in ``:REVISION``.
+
+        A title may end so, too: what fits exactly without a revision goes first.
+
+        :returns: None for the revision where the address names none.
+        """
+        head, colon, number = address.rpartition(":")
+        if not (colon and _REVISION.fullmatch(number) and head) or _fitting(self.all(), address)[0] == 2:
+            return (*self.resolve(address), None)
+        return (*self.resolve(head), int(number))
+
+    def draft(self, task: Task, name: str) -> Draft:
+        """:raises DraftNotFound: also for a dropped one."""
+        draft = task.drafts.get(name)
+        if draft is None or draft.dropped:
+            raise DraftNotFound(task.id, name, task.live_drafts, dropped=draft is not None)
+        return draft
+
+    def create(
+        self,
+        title: str,
+        collection: str,
+        project_key: str,
+        taken: frozenset[str] = frozenset(),
+        target: int | None = None,
+    ) -> Task:
+        """Start a task with its main draft.
+
+        :param taken: names that its folder must not have: those of folders that are there already.
+        :param target: how long it is to become, in words.
+        :raises Invalid: for an empty title.
+        """
+        title = _CONTROL.sub(" ", normal(title)).strip()
+        if not title:
+            raise Invalid("A task needs a title.")
+        with self._journal.locked() as transaction:
+            tasks = self.all()
+            folders = {task.folder for task in tasks if normal(task.collection) == normal(collection)}
+            task = Task(
+                id=_new_id({task.id for task in tasks}),
+                title=title,
+                collection=collection,
+                project_key=project_key,
+                folder=readable_name(title, taken | folders),
+                target=target,
+                drafts={MAIN: Draft(name=MAIN, session_id=str(uuid.uuid4()))},
+            )
+            transaction.append([to_line(task)])
+        return task
+
+    def restore(self, task: Task) -> None:
+        """Enter a task that ``tasks.jsonl`` has lost. One that is there, perhaps by now, stays as it is."""
+        with self._journal.locked() as transaction:
+            if task.id not in _lines(Task, self._read().entries, "id"):
+                transaction.append([to_line(task)])
+
+    def update(self, id: str, change: Callable[[Task], Task]) -> Task:
+        """Change a task as it is now. :raises TaskNotFound:"""
+        (changed,) = self.update_each([id], change)
+        return changed
+
+    def update_each(self, ids: Sequence[str], change: Callable[[Task], Task]) -> list[Task]:
+        """Change several tasks as they are now, all or none. :raises TaskNotFound:"""
+        with self._journal.locked() as transaction:
+            known = _lines(Task, self._read().entries, "id")
+            changed, lines = list[Task](), list[Entry]()
+            for id in ids:
+                line = known.get(id)
+                task = from_line(Task, line)
+                if line is None or task is None:
+                    raise TaskNotFound(id)
+                changed.append(change(task))
+                lines.append(_over(line, to_line(changed[-1])))
+            transaction.append(lines)
+        return changed
+
+    def add_draft(
+        self,
+        id: str,
+        name: str | None,
+        session_id: str,
+        origin: Origin,
+        memory: Mapping[str, WhatIf] | None = None,
+    ) -> Draft:
+        """Record a fork. :raises AlreadyExists, Invalid: for its name, also of a dropped draft."""
+
+        def add(task: Task) -> Task:
+            free = free_draft_name(task, name)
+            draft = Draft(name=free, session_id=session_id, origin=origin, memory=memory or {})
+            return task.with_draft(draft)
+
+        return list(self.update(id, add).drafts.values())[-1]
+
+    def adopt(self, id: str, name: str) -> Task:
+        """Make a draft the task's current one. :raises DraftNotFound:"""
+        return self.update(id, lambda task: task.model_copy(update={"current": self.draft(task, name).name}))
+
+    def drop(self, id: str, name: str) -> Task:
+        """Put a draft away. :raises DraftNotFound: :raises Invalid: for the current one."""
+        return self.update(id, lambda task: self.without(task, name))
+
+    def without(self, task: Task, name: str) -> Task:
+        """What :meth:`drop` makes of a task, and raises."""
+        draft = self.draft(task, name)
+        if name == task.current:
+            raise Invalid(f"{name} is the current draft of {task.id}; adopt another one first.")
+        return task.with_draft(draft.model_copy(update={"dropped": True}))
+
+    def take_up(self, id: str, name: str) -> Task:
+        """Make a dropped draft a draft again. :raises DraftNotFound: unless it was dropped."""
+
+        def undropped(task: Task) -> Task:
+            draft = task.drafts.get(name)
+            if draft is None or not draft.dropped:
+                dropped = [other for other, draft in task.drafts.items() if draft.dropped]
+                raise DraftNotFound(task.id, name, dropped, "dropped draft")
+            return task.with_draft(draft.model_copy(update={"dropped": False}))
+
+        return self.update(id, undropped)
+
+    def choose(self, id: str, choice: Choice) -> Task:
+        """Record which of two texts the writer preferred."""
+        return self.update(id, lambda task: task.model_copy(update={"choices": (*task.choices, choice)}))
+
+    # Turns -----------------------------------------------------------------------------------
+
+    def turns(self, task: Task, draft: str) -> list[Turn]:
+        """The turns of a draft, in order, those it inherited included."""
+        try:
+            entries = self._turns(task, draft).read().entries
+        except FileNotFoundError:
+            return []
+        return sorted(_latest(Turn, entries, "uuid").values(), key=lambda turn: turn.number)
+
+    def record(self, task: Task, draft: str, turns: Sequence[Turn]) -> None:
+        """Append the present state of turns."""
+        self._turns(task, draft).append([to_line(turn) for turn in turns])
+
+    def _turns(self, task: Task, draft: str) -> journal.Journal:
+        return journal.Journal(self._root / "turns" / task.id / f"{draft}.jsonl")
+
+    def _read(self) -> journal.Contents:
+        try:
+            return self._journal.read()
+        except FileNotFoundError:
+            return journal.Contents([], [], 0)
+
+
+def free_draft_name(task: Task, wanted: str | None) -> str:
+    """A name for a new draft: the wanted one, or ``draft-2``, ``draft-3``, …
+
+    :raises AlreadyExists: :raises Invalid: unless it is lower-case letters, digits and hyphens.
+    """
+    if wanted is None:
+        number = len(task.drafts) + 1
+        while f"draft-{number}" in task.drafts:
+            number += 1
+        return f"draft-{number}"
+    if not _DRAFT_NAME.fullmatch(wanted):
+        raise Invalid(f"{wanted!r} cannot name a draft: use lower-case letters, digits and hyphens.")
+    if wanted in task.drafts:
+        raise AlreadyExists("draft", f"{task.id}@{wanted}")
+    return wanted
+
+
+def _over(before: Entry, line: Entry) -> Entry:
+    """A task's new line, with the fields of a later version that the line before had."""
+    drafts = {name: {**before["drafts"].get(name, {}), **draft} for name, draft in line["drafts"].items()}
+    return {**before, **line, "drafts": drafts}
+
+
+def _latest(model: type[V], entries: list[Entry], key: str) -> dict[str, V]:
+    """The last state of each, in the order of their first lines."""
+    lines = _lines(model, entries, key)
+    return {id: value for id, line in lines.items() if (value := from_line(model, line)) is not None}
+
+
+def _lines(model: type[Value], entries: list[Entry], key: str) -> dict[str, Entry]:
+    kind = kind_of(model)
+    return {
+        entry[key]: entry
+        for entry in entries
+        if entry.get("type") == kind and isinstance(entry.get(key), str)
+    }
+
+
+def _fitting(tasks: list[Task], wanted: str) -> tuple[int, list[Task]]:
+    """The tasks that fit best, and how: 2 exactly, 1 as a prefix, 0 not at all."""
+    key = _folded(wanted)
+    tests: list[tuple[int, Callable[[Task], bool]]] = [
+        (2, lambda task: task.id == key),
+        (2, lambda task: _folded(task.title) == key),
+        (1, lambda task: task.id.startswith(key) or _folded(task.title).startswith(key)),
+    ]
+    for fit, test in tests if key else ():
+        if found := [task for task in tasks if test(task)]:
+            return fit, found
+    return 0, []
+
+
+def _only(wanted: str, found: list[Task]) -> Task:
+    if not found:
+        raise TaskNotFound(wanted)
+    if len(found) > 1:
+        raise TaskAmbiguous(wanted, [(task.id, task.title) for task in found])
+    return found[0]
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFC", text).strip().casefold()
+
+
+def _new_id(taken: set[str]) -> str:
+    length = 4
+    while True:
+        for _ in range(20):
+            id = secrets.choice(_LETTERS) + "".join(secrets.choice(_ID_CHARACTERS) for _ in range(length - 1))
+            if id not in taken:
+                return id
+        length += 1

@@ -1,0 +1,117 @@
+"""What if a memory file were another: a fork whose sessions get its text, and how it is adopted."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import smartwriter.files.change as document
+from smartwriter.errors import Invalid
+from smartwriter.memory.collection import MAX_FILE_BYTES, Collection, Memory, MemoryFile, normal
+from smartwriter.memory.proposals import Proposals
+from smartwriter.memory.versions import MemoryVersions
+from smartwriter.tasks.values import Draft, Task, WhatIf
+from smartwriter.workspace import Workspace
+
+
+def what_if(workspace: Workspace, task: Task, draft: Draft, given: Sequence[str]) -> dict[str, WhatIf]:
+    """Other versions of memory files, kept for a fork. Blocking.
+
+    :param given: ``FILE=OTHER`` each: the name of a memory file, and the path of its other version.
+    :raises Invalid: for what is neither.
+    """
+    if not given:
+        return {}
+    memory = workspace.memory(task, draft)
+    return dict(_kept(workspace, memory, draft, one) for one in given)
+
+
+def _kept(workspace: Workspace, memory: Memory, draft: Draft, given: str) -> tuple[str, WhatIf]:
+    name, equals, path = given.partition("=")
+    if not equals:
+        raise Invalid(f"{given!r} names no other memory: write FILE=OTHER, as in profile.md=bolder.md.")
+    other = memory.replaced(name, _read(Path(path)))
+    file, base = _file(other, name), _file(memory, name)
+    MemoryVersions(workspace.hidden).keep_file(file)
+    earlier = draft.memory.get(file.name)  # the collection's own, also where the origin has another already
+    return file.name, WhatIf(sha256=file.sha256, base=earlier.base if earlier else base.sha256)
+
+
+def _file(memory: Memory, name: str) -> MemoryFile:
+    (file,) = [file for file in (*memory.files, *memory.on_demand) if file.name == normal(name)]
+    return file
+
+
+def _read(path: Path) -> str:
+    if not path.is_file():
+        raise Invalid(f"There is no file {str(path)!r}.")
+    if path.stat().st_size > MAX_FILE_BYTES:
+        raise Invalid(f"{path} is longer than 1 MB.")
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Invalid(f"{path} is not UTF-8 text (byte {error.start}).") from None
+    if "\0" in text or not text.strip():
+        raise Invalid(f"{path} holds no text that a memory file can have.")
+    return text
+
+
+def adopt_memory(workspace: Workspace, task: Task, draft: Draft) -> list[Path]:
+    """Write a draft's other versions into the collection's files. Blocking.
+
+    The versions before stay in ``.smartwriter/memory``. Returns the files that were written.
+    :raises Invalid: for a draft without any, or a file that was changed since the fork; then none is.
+    """
+    if not draft.memory:
+        raise Invalid(
+            f"{task.address(draft.name)} has the collection's own memory; there is nothing to adopt."
+        )
+    versions = MemoryVersions(workspace.hidden)
+    files = _changes(workspace, task, draft, versions)  # what is refused leaves no lock file
+    with contextlib.ExitStack() as locks:
+        # In one order, or two of them could wait for each other.
+        for origin, folder in sorted({(file.origin, file.path.parent) for file, _, _ in files}):
+            locks.enter_context(Proposals(workspace.hidden, Collection(origin, folder)).locked())
+        files = _changes(workspace, task, draft, versions)
+        for file, change, text in files:
+            document.change(
+                file.path,
+                partial(_unchanged_since, name=file.name, change=change, text=text),
+                MAX_FILE_BYTES,
+            )
+    workspace.tasks.update(
+        task.id, lambda task: task.with_draft(task.drafts[draft.name].model_copy(update={"memory": {}}))
+    )
+    return [file.path for file, _, _ in files]
+
+
+def _changes(
+    workspace: Workspace, task: Task, draft: Draft, versions: MemoryVersions
+) -> list[tuple[MemoryFile, WhatIf, str]]:
+    """The collection's files, and what each is to become. :raises Invalid: as :func:`adopt_memory`."""
+    memory = workspace.task_collection(task).memory()
+    versions.keep(memory)
+    return [
+        (_own(memory, name, change), change, versions.needed(change.sha256, name))
+        for name, change in draft.memory.items()
+    ]
+
+
+def _own(memory: Memory, name: str, change: WhatIf) -> MemoryFile:
+    if name not in memory.hashes:
+        raise Invalid(f"The collection has no memory file {name!r} any more; nothing was changed.")
+    file = _file(memory, name)
+    _unchanged_since(file.data, name=name, change=change)
+    return file
+
+
+def _unchanged_since(data: bytes, *, name: str, change: WhatIf, text: str = "") -> bytes:
+    """The bytes of the other version, for a file that is as it was. :raises Invalid: when it is not."""
+    if hashlib.sha256(data).hexdigest() not in (change.base, change.sha256):
+        raise Invalid(
+            f"{name} was changed since the fork; nothing was overwritten; bring the two together by hand."
+        )
+    return text.encode("utf-8", "surrogatepass")

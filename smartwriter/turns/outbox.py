@@ -1,0 +1,114 @@
+"""Prompts that wait for their turn, on disk from the moment they were sent until it has begun.
+
+``outbox/<task>/<draft>.jsonl``, one line per change::
+
+    {"type":"waiting","id":"5f0c…","timestamp":"2026-…","prompt":"写第二段"}
+    {"type":"taken","id":"5f0c…"}          its turn is about to begin
+    {"type":"withdrawn","id":"5f0c…"}      nobody wants it any more
+
+A prompt's id becomes the uuid of its turn. So the record of the turn alone decides whether it still
+waits: killed before that is written, it does; killed after, it does not. When nothing waits there is
+no file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Container
+from dataclasses import dataclass
+from pathlib import Path
+
+from smartwriter.errors import Invalid
+from smartwriter.storage.journal import Journal
+from smartwriter.storage.salvage import Entry
+from smartwriter.tasks.values import now
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A prompt that waits."""
+
+    id: str
+    prompt: str
+    since: str
+    """When it was sent, in ISO form."""
+
+
+class Outbox:
+    """The prompts of one draft. Calls block."""
+
+    def __init__(self, path: Path, begun: Callable[[], Container[str]]) -> None:
+        """:param begun: the uuids of the draft's turns."""
+        self.path = path
+        self._begun = begun
+        self._journal = Journal(path)
+
+    def waiting(self) -> list[Waiting]:
+        """In the order in which they were sent."""
+        entries = self._entries()
+        if not entries:
+            return []
+        begun = self._begun()
+        gone = {entry.get("id") for entry in entries if entry.get("type") == "withdrawn"}
+        found: dict[str, Waiting] = {}
+        for entry in entries:
+            match entry:
+                case {"type": "waiting", "id": str(id), "prompt": str(prompt)}:
+                    if id not in gone and id not in begun and id not in found:
+                        found[id] = Waiting(id, prompt, str(entry.get("timestamp") or ""))
+        return list(found.values())
+
+    def put(self, id: str, prompt: str) -> None:
+        """Keep a prompt; one that is there already stays where it stands. :raises JournalError:"""
+        with self._journal.locked() as transaction:
+            if all(waiting.id != id for waiting in self.waiting()):
+                line = {"type": "waiting", "id": id, "timestamp": now().isoformat(), "prompt": prompt}
+                transaction.append([line])
+
+    def take(self, id: str) -> bool:
+        """For who holds the draft's lease and begins the turn. False: it does not wait any more."""
+        if not self.path.exists():
+            return False
+        with self._journal.locked() as transaction:
+            if all(waiting.id != id for waiting in self.waiting()):
+                return False
+            transaction.append([{"type": "taken", "id": id}])
+        return True
+
+    def withdraw(self, id: str, *, held: bool = False) -> Waiting | None:
+        """Take a prompt back; None when it does not wait any more.
+
+        :param held: by somebody else, who may have taken it.
+        :raises Invalid: they have.
+        """
+        if not self.path.exists():
+            return None
+        with self._journal.locked() as transaction:
+            found = next((waiting for waiting in self.waiting() if waiting.id == id), None)
+            if found is not None:
+                if held and any(e.get("type") == "taken" and e.get("id") == id for e in self._entries()):
+                    raise Invalid("The turn of this prompt is just beginning; it can be stopped.")
+                transaction.append([{"type": "withdrawn", "id": id}])
+        self.tidy()
+        return found
+
+    def tidy(self) -> None:
+        """Remove the file when nothing in it waits."""
+        if not self.path.exists():
+            return
+        with self._journal.locked():
+            if not self.waiting() and not self._damaged():
+                with contextlib.suppress(OSError):  # in use, on Windows: next time
+                    self.path.unlink()
+
+    def _entries(self) -> list[Entry]:
+        try:
+            return self._journal.read().entries
+        except FileNotFoundError:
+            return []
+
+    def _damaged(self) -> bool:
+        try:
+            return bool(self._journal.read().damage)
+        except FileNotFoundError:
+            return False
