@@ -12,9 +12,10 @@ import anyio
 import pytest
 from claude_agent_sdk.types import SessionKey, SessionStoreEntry
 
-from smartwriter import journal, roots
 from smartwriter.errors import FolderGone
 from smartwriter.sessions.store import FileSessionStore
+from smartwriter.storage import journal
+from smartwriter.system import roots
 from smartwriter.workspace import Workspace
 
 KEY: SessionKey = {"project_key": "p", "session_id": "5f0c0000-0000-4000-8000-000000000000"}

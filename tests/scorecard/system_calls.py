@@ -33,10 +33,11 @@ from figure import Figure, Outcome, Run, file_system
 from oracle import Disk
 from writers import Entry, entries, forget_folders, in_memory, start
 
-from smartwriter import fork, journal
 from smartwriter.errors import AlreadyExists
 from smartwriter.sessions.store import FileSessionStore
+from smartwriter.storage import journal
 from smartwriter.tasks.values import Task, Turn, TurnState
+from smartwriter.trials import forking as fork
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
