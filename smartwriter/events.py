@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
-from smartwriter.tasks.values import Turn, Usage, Value
+from smartwriter.storage.records import Value
+from smartwriter.tasks.values import Turn, Usage
 
 
 class _OfDraft(Value):

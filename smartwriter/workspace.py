@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import time
@@ -14,7 +15,14 @@ import smartwriter.storage.journal as journal
 import smartwriter.system.bounds as bounds
 import smartwriter.system.config as config
 import smartwriter.system.roots as roots
-from smartwriter.errors import AlreadyExists, CollectionNotFound, Invalid, NotAWorkspace, SessionMissing
+from smartwriter.errors import (
+    AlreadyExists,
+    CollectionNotFound,
+    Invalid,
+    JournalError,
+    NotAWorkspace,
+    SessionMissing,
+)
 from smartwriter.files.names import readable_name
 from smartwriter.memory.collection import NO_COLLECTIONS, Collection, Memory, normal
 from smartwriter.memory.versions import MemoryVersions
@@ -214,6 +222,29 @@ class Workspace:
         """Record what the writer changed in a draft's file, between turns or while one runs."""
         return self.text(task, draft).take_hand_edit(self.next_turn(task, draft), restore=restore)
 
+    def turns_now(self, task: Task, draft: str) -> list[Turn]:
+        """A draft's turns, oldest first; one whose process is dead is cut off, with what was heard.
+
+        Every command sees it from the moment that the process died. Nothing is settled here: the next turn
+        does that, or whoever takes in what the CLI still wrote. But what had been typed into the draft is a
+        version of it at once, so that it can be shown, taken and told.
+        """
+        turns = self.tasks.turns(task, draft)
+        if not _runs(turns) or self.lease(task, draft).is_held():
+            return turns
+        # In this order: the one that ran when we first looked may have come to its end in between.
+        turns = self.tasks.turns(task, draft)
+        return [self._cut_off(task, draft, turn) if _runs([turn]) else turn for turn in turns]
+
+    def _cut_off(self, task: Task, draft: str, turn: Turn) -> Turn:
+        from smartwriter.turns.live import LiveJournal
+
+        live = LiveJournal(self.live_path(task, draft))
+        with contextlib.suppress(JournalError, OSError):  # the disk may take nothing now: it stays there
+            live.calls(turn.number).keep(self.text(task, draft))
+        end = {"state": TurnState.interrupted, "partial": live.partial_text(turn.number)}
+        return turn.model_copy(update=end)
+
     def next_turn(self, task: Task, draft: str) -> int:
         """The number of the turn that runs, or of the next one."""
         turns = self.tasks.turns(task, draft)
@@ -303,6 +334,10 @@ class Workspace:
 
     def _unfiled(self) -> Collection:
         return Collection(UNFILED, self.root / "collections" / UNFILED)
+
+
+def _runs(turns: Sequence[Turn]) -> bool:
+    return bool(turns) and turns[-1].state is TurnState.running
 
 
 def _collections_in(outer: Collection) -> list[Collection]:

@@ -30,7 +30,7 @@ class Clock(datetime):
 @pytest.fixture
 def written(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Task:
     """A draft of five turns, each with a hand edit before it and a version of its own."""
-    monkeypatch.setattr("smartwriter.tasks.values.datetime", Clock)
+    monkeypatch.setattr("smartwriter.storage.records.datetime", Clock)
     task = workspace.new_task("Herons")
     text = workspace.text(task, "main")
     for number, hours in enumerate(HOURS, 1):

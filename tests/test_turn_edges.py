@@ -19,7 +19,6 @@ from smartwriter.sessions.orphans import living, of_sessions
 from smartwriter.storage.lease import Lease
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Task, Turn, TurnState
-from smartwriter.turns.cut_off import turns_now
 from smartwriter.turns.live import LiveJournal
 from smartwriter.workspace import Workspace
 from smartwriter.writing.engine import Engine
@@ -65,7 +64,7 @@ def test_killed_at_any_write_of_the_next_turn_what_was_cut_off_is_there(workspac
     while True:
         task = _cut_off(workspace, step)
         died = killed_before(step, functools.partial(_next_turn, workspace, task))
-        first = turns_now(workspace, task, "main")[0]
+        first = workspace.turns_now(task, "main")[0]
         assert (first.state, first.partial) == (TurnState.interrupted, "I begin."), step
         assert [one.text for one in workspace.text(task, "main").revisions()] == ["# Fog"], step
         if not died:

@@ -12,8 +12,8 @@ from smartwriter.cli.app import as_json, in_workspace, print_json
 from smartwriter.cli.terminal import secho
 from smartwriter.sessions.speakers import only_heard, prompts
 from smartwriter.sessions.transcript import Message, messages
+from smartwriter.tasks.cut_off import is_whole, version_of
 from smartwriter.tasks.values import Draft, Revision, Task, Turn
-from smartwriter.turns.cut_off import is_whole, turns_now, version_of
 from smartwriter.workspace import Workspace
 
 
@@ -24,7 +24,7 @@ from smartwriter.workspace import Workspace
 def show_command(workspace: Workspace, address: str, json_: bool) -> None:
     """Show a draft's conversation."""
     task, draft = workspace.tasks.resolve(address)
-    turns = turns_now(workspace, task, draft.name)
+    turns = workspace.turns_now(task, draft.name)
     contents = workspace.conversation(task, draft, turns)
     said = messages(contents.entries, prompts(turns))
     revisions = workspace.text(task, draft.name).revisions()

@@ -17,8 +17,8 @@ from smartwriter.cli.progress import Progress
 from smartwriter.cli.typist import Typist
 from smartwriter.events import Event, Failed
 from smartwriter.storage.journal import write_document
+from smartwriter.tasks.cut_off import version_of
 from smartwriter.tasks.values import Draft, Task, TurnState
-from smartwriter.turns.cut_off import turns_now, version_of
 from smartwriter.turns.live import LiveJournal, LiveReader
 from smartwriter.turns.watching import follow_all
 from smartwriter.workspace import Workspace
@@ -101,7 +101,7 @@ def _state(workspace: Workspace, task: Task, draft: Draft) -> str:
     if lease.is_held():
         ended = LiveJournal.has_ended(workspace.live_path(task, draft.name))
         return f"{'idle' if ended else 'writing'}, in {lease.holder()}"
-    turns = turns_now(workspace, task, draft.name)
+    turns = workspace.turns_now(task, draft.name)
     if turns and turns[-1].detail:
         return f"turn {turns[-1].number} {turns[-1].state.value}: {turns[-1].detail}"
     if not turns or turns[-1].state is not TurnState.interrupted:
@@ -173,7 +173,7 @@ async def _until_unread(group: TaskGroup) -> None:
 
 def _died(workspace: Workspace, task: Task, draft: Draft, number: int) -> Event | None:
     """How a turn ended whose process did not live to say it; None while it may."""
-    for turn in turns_now(workspace, task, draft.name):
+    for turn in workspace.turns_now(task, draft.name):
         if turn.number == number and turn.state is TurnState.interrupted:
             kept = version_of(turn, workspace.text(task, draft.name).revisions())
             where = f"; kept as {task.address(draft.name)}:{kept.number}" if kept is not None else ""

@@ -24,12 +24,13 @@ from smartwriter.doctor.safety import examine_safety
 from smartwriter.memory.collection import normal
 from smartwriter.memory.proposals import UNDER_WAY, Proposals
 from smartwriter.memory.versions import MemoryVersions
-from smartwriter.sessions.compaction import is_command
 from smartwriter.sessions.transcript import Message, answer_to, messages, relinked, stretches
 from smartwriter.storage.lease import left_by
+from smartwriter.storage.records import now
 from smartwriter.storage.salvage import Entry
+from smartwriter.tasks.commands import is_command
 from smartwriter.tasks.draft_text import current_number, sha256_of, sha256_of_bytes
-from smartwriter.tasks.values import ANSWERED, UNFILED, Draft, Revision, Task, Turn, TurnState, now
+from smartwriter.tasks.values import ANSWERED, UNFILED, Draft, Revision, Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 from smartwriter.writing.recovery import config_folder, orphans_of, recover
 

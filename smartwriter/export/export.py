@@ -34,7 +34,7 @@ import smartwriter.files.output as output
 from smartwriter.errors import Invalid
 from smartwriter.export.inlines import SPANS, Ours, filler_for, with_fillers, with_line_ends, with_tags
 from smartwriter.export.pictures import Pictures
-from smartwriter.tasks.values import now
+from smartwriter.storage.records import now
 from smartwriter.text.words import front_matter
 
 ENDINGS = (".md", ".html", ".docx", ".epub", ".txt", ".json")

@@ -33,9 +33,9 @@ from smartwriter.errors import Invalid
 from smartwriter.meaning.nearness import nearest
 from smartwriter.memory.collection import MAX_FILE_BYTES, Collection, normal
 from smartwriter.memory.front_matter import split
-from smartwriter.storage.records import from_line, to_line
+from smartwriter.storage.records import Value, from_line, now, to_line
 from smartwriter.storage.salvage import Damage
-from smartwriter.tasks.values import Turn, Value, now
+from smartwriter.tasks.values import Turn
 from smartwriter.text.lines import item
 from smartwriter.text.passages import line_end_of
 

@@ -26,8 +26,7 @@ import smartwriter.system.bounds as bounds
 from smartwriter.errors import Invalid
 from smartwriter.memory.collection import Memory, MemoryFile, normal, plain_key
 from smartwriter.storage.journal import Journal, write_document
-from smartwriter.storage.records import from_line, to_line
-from smartwriter.tasks.values import Value, now
+from smartwriter.storage.records import Value, from_line, now, to_line
 
 
 class MemoryVersion(Value):

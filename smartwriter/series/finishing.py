@@ -35,8 +35,9 @@ from smartwriter.memory.collection import MAX_FILE_BYTES, Collection, normal
 from smartwriter.memory.index import FILE as INDEX
 from smartwriter.memory.index import IndexEntry
 from smartwriter.memory.proposals import Proposals
+from smartwriter.storage.records import now
 from smartwriter.tasks.draft_text import MAX_TEXT_BYTES, current_number, text_of
-from smartwriter.tasks.values import UNFILED, Finished, Task, now
+from smartwriter.tasks.values import UNFILED, Finished, Task
 from smartwriter.text.lines import inline
 from smartwriter.text.words import paragraphs
 from smartwriter.workspace import Workspace

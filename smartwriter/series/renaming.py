@@ -18,7 +18,8 @@ from smartwriter.memory.collection import NO_COLLECTIONS, Collection, normal, pl
 from smartwriter.memory.proposals import Proposals
 from smartwriter.memory.versions import MemoryVersions
 from smartwriter.storage.lease import Lease
-from smartwriter.tasks.values import Draft, Task, now
+from smartwriter.storage.records import now
+from smartwriter.tasks.values import Draft, Task
 from smartwriter.workspace import Workspace
 
 

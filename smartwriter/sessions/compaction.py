@@ -13,9 +13,6 @@ from typing import Any
 
 from smartwriter.storage.salvage import Entry
 
-COMMAND = "/compact"
-"""The one prompt that is a command to the CLI. What follows it says how the summary is to be written."""
-
 _TRANSCRIPT = re.compile(
     r"\n*If you need specific details from before compaction \([^)\n]*\), read the full transcript at: [^\n]*"
     r"| \(the full transcript mentioned above still has it\)"
@@ -39,11 +36,6 @@ class Compaction:
         sizes = "" if None in (self.before, self.after) else f" from {self.before:,} to {self.after:,} tokens"
         why = "It had become too long: the" if self.by_itself else "The"
         return f"{why} conversation was compacted{sizes}; the model goes on from a summary of all above."
-
-
-def is_command(prompt: str) -> bool:
-    """Whether a prompt asks for a compaction, with or without words on how."""
-    return prompt.split(maxsplit=1)[:1] == [COMMAND]
 
 
 def is_compaction(entry: Entry) -> bool:

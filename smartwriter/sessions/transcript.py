@@ -8,9 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import smartwriter.storage.journal as journal
-from smartwriter.sessions.compaction import is_command, is_compaction, of_entry
+from smartwriter.sessions.compaction import is_compaction, of_entry
 from smartwriter.sessions.speakers import prompt_and_notes, speaker, words
 from smartwriter.storage.salvage import Entry
+from smartwriter.tasks.commands import is_command
 from smartwriter.tasks.values import ANSWERED, Turn
 
 _CHAINED = frozenset({"user", "assistant", "attachment", "system", "progress"})

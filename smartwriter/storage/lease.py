@@ -25,8 +25,8 @@ import portalocker
 import smartwriter.storage.journal as journal
 import smartwriter.system.bounds as bounds
 from smartwriter.errors import DraftBusy, Invalid
+from smartwriter.storage.records import now
 from smartwriter.system.children import HeldFile
-from smartwriter.tasks.values import now
 
 _GIVES_WAY_S = 15.0  # for an idle CLI process to end in order
 

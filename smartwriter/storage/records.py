@@ -6,12 +6,23 @@ of another kind, or of a later version that this one cannot read, is left alone.
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from smartwriter.storage.salvage import Entry
-from smartwriter.tasks.values import Value, now
+
+
+def now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+class Value(BaseModel):
+    """What is kept as a line. A change makes a new one."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
 
 V = TypeVar("V", bound=Value)
 

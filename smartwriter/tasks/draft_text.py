@@ -28,9 +28,9 @@ import smartwriter.storage.journal as journal
 import smartwriter.system.bounds as bounds
 from smartwriter.errors import Invalid, RevisionNotFound, TextConflict
 from smartwriter.files.whole import EMPTIED_S, GIVE_UP_S, SETTLED_S
-from smartwriter.sessions.compaction import is_command
 from smartwriter.storage.records import from_line, to_line
 from smartwriter.storage.salvage import Entry
+from smartwriter.tasks.commands import is_command
 from smartwriter.tasks.values import ANSWERED, DIED, Author, Breaks, Revision, Source, Turn
 from smartwriter.text.passages import Edit, appended, edited, in_the_manner_of
 

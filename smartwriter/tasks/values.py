@@ -6,25 +6,18 @@ Frozen models without I/O. A change makes a new value, which the disk layer appe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timezone
+from datetime import datetime
 from enum import Enum
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from smartwriter.files.names import is_plain_name, is_readable_name
+from smartwriter.storage.records import Value, now
 
 MAIN = "main"
 UNFILED = "unfiled"
 """The collection of tasks that were given none."""
-
-
-def now() -> datetime:
-    return datetime.now(timezone.utc)
-
-
-class Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 def _plain(name: str) -> str:

@@ -14,12 +14,12 @@ from itertools import pairwise
 from smartwriter.errors import Invalid, ParagraphNotFound, TextConflict, TurnNotFound
 from smartwriter.sessions.speakers import whole_answer
 from smartwriter.sessions.transcript import answer_to
+from smartwriter.tasks.cut_off import version_of
 from smartwriter.tasks.draft_text import current_number, text_of
 from smartwriter.tasks.values import Draft, Revision, Source, Task
 from smartwriter.text.passages import line_end_of, with_line_ends
 from smartwriter.text.words import paragraphs, spans
 from smartwriter.trials.placing import behind, counterparts, with_notes
-from smartwriter.turns.cut_off import turns_now, version_of
 from smartwriter.workspace import Workspace
 
 
@@ -69,7 +69,7 @@ def take_answer(workspace: Workspace, task: Task, draft: Draft, turn: int | None
     :raises SessionMissing: when the answer is gone with its transcript.
     """
     workspace.check_folder(task)
-    turns = turns_now(workspace, task, draft.name)
+    turns = workspace.turns_now(task, draft.name)
     found = [number for number, one in enumerate(turns) if turn in (None, one.number)]
     if not found:
         raise TurnNotFound(task.address(draft.name), turn or 1, len(turns))

@@ -11,8 +11,8 @@ from anyio.to_thread import run_sync
 
 import smartwriter.storage.journal as journal
 from smartwriter.errors import AlreadyExists, SessionMissing, TurnNotFound
-from smartwriter.sessions.compaction import is_command
 from smartwriter.sessions.transcript import compacted_since, cut
+from smartwriter.tasks.commands import is_command
 from smartwriter.tasks.draft_text import (
     DraftText,
     check_text,
@@ -34,7 +34,6 @@ from smartwriter.tasks.values import (
     TurnState,
     WhatIf,
 )
-from smartwriter.turns.cut_off import turns_now
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -127,7 +126,7 @@ def _plan(
     free_draft_name(task, name)
     workspace.check_folder(task)
     text = workspace.text(task, draft.name)
-    turns = turns_now(workspace, task, draft.name)
+    turns = workspace.turns_now(task, draft.name)
     if revision is not None and at is None:
         at = _turn_of(text, revision, turns)
     shared, later = _split(task.address(draft.name), turns, at)

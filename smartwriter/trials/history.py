@@ -25,7 +25,6 @@ from smartwriter.tasks.draft_text import shared_turn, text_of
 from smartwriter.tasks.values import Draft, Revision, Task, Turn, Usage, usage_of
 from smartwriter.text.comparison import Block, Comparison, Piece, compare
 from smartwriter.text.words import count_words
-from smartwriter.turns.cut_off import turns_now
 from smartwriter.workspace import Workspace
 
 ENDINGS = (".html", ".md")
@@ -79,7 +78,7 @@ def history_of(workspace: Workspace, task: Task, draft: Draft) -> History:
 
     :raises SessionMissing: as :meth:`Workspace.conversation`.
     """
-    turns = turns_now(workspace, task, draft.name)
+    turns = workspace.turns_now(task, draft.name)
     contents = workspace.conversation(task, draft, turns)
     said = messages(contents.entries, prompts(turns))
     path = workspace.transcript(task, draft).path

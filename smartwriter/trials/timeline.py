@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from smartwriter.tasks.draft_text import shared_turn
 from smartwriter.tasks.values import Draft, Revision, Task, Turn
 from smartwriter.text.comparison import word_changes
-from smartwriter.turns.cut_off import turns_now
 from smartwriter.workspace import Workspace
 
 
@@ -32,7 +31,7 @@ class Branch:
 def timeline(workspace: Workspace, task: Task, name: str | None = None) -> list[Branch]:
     """The history of a task's drafts, or of one of them and its forks. Blocking."""
     histories = {
-        draft: (turns_now(workspace, task, draft), workspace.text(task, draft).revisions())
+        draft: (workspace.turns_now(task, draft), workspace.text(task, draft).revisions())
         for draft in task.drafts
     }
     roots = [name] if name else [draft.name for draft in task.drafts.values() if draft.origin is None]

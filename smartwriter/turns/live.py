@@ -31,8 +31,9 @@ from smartwriter.events import (
     TextDropped,
     from_dict,
 )
+from smartwriter.storage.records import now
 from smartwriter.storage.salvage import Entry
-from smartwriter.tasks.values import Turn, TurnState, now
+from smartwriter.tasks.values import Turn, TurnState
 from smartwriter.turns.calls import Calls
 
 

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from smartwriter.errors import Invalid
 from smartwriter.storage.journal import Journal
+from smartwriter.storage.records import now
 from smartwriter.storage.salvage import Entry
-from smartwriter.tasks.values import now
 
 
 @dataclass(frozen=True)

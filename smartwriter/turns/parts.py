@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from pydantic import ValidationError
 
@@ -28,8 +28,9 @@ from smartwriter.text.passages import Edit
 if TYPE_CHECKING:
     from claude_agent_sdk.types import SessionKey, SessionStoreEntry
 
+    from smartwriter.sessions.store import FileSessionStore
     from smartwriter.tasks.draft_text import DraftText
-    from smartwriter.workspace import Workspace
+    from smartwriter.tasks.manager import TaskManager
 
 Kind = Literal["transcript", "turns", "session", "text"]
 _KINDS = ("transcript", "turns", "session", "text")
@@ -77,46 +78,56 @@ def _is_key(key: Mapping[str, Any]) -> bool:
     return all(isinstance(key.get(name), str) for name in names)
 
 
-def place(workspace: Workspace, part: Part) -> None:
+class Places(Protocol):
+    """Where the parts of turns belong: a workspace."""
+
+    @property
+    def store(self) -> FileSessionStore: ...
+    @property
+    def tasks(self) -> TaskManager: ...
+    def text(self, task: Task, draft: str) -> DraftText: ...
+
+
+def place(places: Places, part: Part) -> None:
     """Write a part where it belongs. Once more does no harm.
 
     :raises OSError: it cannot be written, still. :raises TaskNotFound: it belongs nowhere here.
     """
     if part.kind == "transcript":
         entries = cast("list[SessionStoreEntry]", list(part.entries))
-        workspace.store.append_now(cast("SessionKey", dict(part.key)), entries)
+        places.store.append_now(cast("SessionKey", dict(part.key)), entries)
         return
-    task = task_of(workspace, part)
+    task = task_of(places, part)
     if part.kind == "turns":
         lines = [{"type": "turn", **entry} for entry in part.entries]
         turns = [turn for line in lines if (turn := from_line(Turn, line)) is not None]
-        workspace.tasks.record(task, part.draft, turns)
+        places.tasks.record(task, part.draft, turns)
     elif part.kind == "session":
         for entry in part.entries:
-            _go_on_under(workspace, task, part.draft, str(entry.get("session_id")))
+            _go_on_under(places, task, part.draft, str(entry.get("session_id")))
     else:
         for entry in part.entries:
-            _write_text(workspace.text(task, part.draft), part.at, entry)
+            _write_text(places.text(task, part.draft), part.at, entry)
 
 
-def task_of(workspace: Workspace, part: Part) -> Task:
+def task_of(places: Places, part: Part) -> Task:
     """:raises TaskNotFound: also where the task has no such draft."""
-    task = workspace.tasks.find(part.task)
+    task = places.tasks.find(part.task)
     if task.id != part.task or part.draft not in task.drafts:
         raise TaskNotFound(part.task)
     return task
 
 
-def knows(workspace: Workspace, part: Part) -> bool:
+def knows(places: Places, part: Part) -> bool:
     """Whether a part belongs anywhere in a workspace."""
     try:
-        task_of(workspace, part)
+        task_of(places, part)
     except TaskNotFound:
         return False
     return True
 
 
-def _go_on_under(workspace: Workspace, task: Task, draft: str, session_id: str) -> None:
+def _go_on_under(places: Places, task: Task, draft: str, session_id: str) -> None:
     def changed(task: Task) -> Task:
         now = task.drafts[draft]
         if now.session_id == session_id:
@@ -124,7 +135,7 @@ def _go_on_under(workspace: Workspace, task: Task, draft: str, session_id: str) 
         earlier = (*now.earlier_sessions, now.session_id)
         return task.with_draft(now.model_copy(update={"session_id": session_id, "earlier_sessions": earlier}))
 
-    workspace.tasks.update(task.id, changed)
+    places.tasks.update(task.id, changed)
 
 
 def _write_text(text: DraftText, at: Mapping[str, Any], entry: Mapping[str, Any]) -> None:

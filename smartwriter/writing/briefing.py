@@ -12,12 +12,13 @@ from smartwriter.agent.notes import changes, forgotten, half_answer, half_articl
 from smartwriter.agent.tools import DraftTools
 from smartwriter.memory.collection import Memory
 from smartwriter.series.reliance import reliance
-from smartwriter.sessions.compaction import is_command, is_compaction
+from smartwriter.sessions.compaction import is_compaction
 from smartwriter.sessions.speakers import only_heard
 from smartwriter.sessions.transcript import answer_to, compacted_since
+from smartwriter.tasks.commands import is_command
+from smartwriter.tasks.cut_off import to_be_told
 from smartwriter.tasks.draft_text import current_number, known_after, text_of
 from smartwriter.tasks.values import ANSWERED, DIED, Draft, Revision, Task, Turn, TurnState
-from smartwriter.turns.cut_off import to_be_told
 from smartwriter.workspace import Workspace
 
 

@@ -22,13 +22,14 @@ import smartwriter.storage.journal as journal
 from smartwriter.agent.tool_input import pieces_of
 from smartwriter.errors import DraftBusy, JournalError, TaskNotFound
 from smartwriter.events import TurnRecovered
-from smartwriter.sessions.compaction import is_command
 from smartwriter.sessions.orphans import Cli, Folder
 from smartwriter.sessions.transcript import answer_to, compacted_since, descendants, of_turn
 from smartwriter.storage.identity import identity
 from smartwriter.storage.lease import Lease
+from smartwriter.storage.records import now
 from smartwriter.storage.salvage import Entry
-from smartwriter.tasks.values import Draft, Task, Turn, TurnState, now
+from smartwriter.tasks.commands import is_command
+from smartwriter.tasks.values import Draft, Task, Turn, TurnState
 from smartwriter.turns.calls import DRAFT_TOOLS
 from smartwriter.turns.live import LiveJournal
 from smartwriter.workspace import Workspace

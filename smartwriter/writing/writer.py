@@ -66,12 +66,12 @@ from smartwriter.events import (
 )
 from smartwriter.memory.proposals import Proposal, Proposals
 from smartwriter.series.finishing import check_open
-from smartwriter.sessions.compaction import is_command
 from smartwriter.sessions.orphans import cli_mark
 from smartwriter.sessions.transcript import resume_point
-from smartwriter.storage.records import to_line
+from smartwriter.storage.records import now, to_line
+from smartwriter.tasks.commands import is_command
 from smartwriter.tasks.draft_text import text_of
-from smartwriter.tasks.values import ANSWERED, CutOff, Draft, Revision, Task, Turn, TurnState, now
+from smartwriter.tasks.values import ANSWERED, CutOff, Draft, Revision, Task, Turn, TurnState
 from smartwriter.trials.forking import copy_session
 from smartwriter.turns.calls import DRAFT_TOOLS, Calls
 from smartwriter.turns.keeper import Keeper

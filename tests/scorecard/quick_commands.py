@@ -14,7 +14,8 @@ from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
 import smartwriter.storage.journal as journal
-from smartwriter.tasks.values import Draft, Task, Turn, TurnState, now
+from smartwriter.storage.records import now
+from smartwriter.tasks.values import Draft, Task, Turn, TurnState
 
 TASKS = 1000
 TASKS_S = 0.3
