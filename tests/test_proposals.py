@@ -15,18 +15,11 @@ import smartwriter.storage.journal as journal
 from smartwriter.errors import Invalid
 from smartwriter.meaning.conflicts import defined, groups
 from smartwriter.memory.collection import MAX_FILE_BYTES, Collection
-from smartwriter.memory.proposals import (
-    MAX_CHARACTERS,
-    MAX_PENDING,
-    Forgotten,
-    Holders,
-    MemoryLine,
-    Proposal,
-    Proposals,
-    ProposalState,
-    holders,
-)
+from smartwriter.memory.lines import MAX_CHARACTERS, MemoryLine
+from smartwriter.memory.proposal import Forgotten, Proposal, ProposalState
+from smartwriter.memory.proposals import MAX_PENDING, Proposals
 from smartwriter.memory.versions import MemoryVersions
+from smartwriter.series.holders import Holders, holders
 from smartwriter.tasks.values import Turn, TurnState
 from smartwriter.workspace import Workspace
 

@@ -14,7 +14,8 @@ from click.testing import CliRunner, Result
 from smartwriter.cli.review import memory_command
 from smartwriter.errors import CollectionNotFound, Invalid
 from smartwriter.memory.collection import Collection
-from smartwriter.memory.proposals import Proposal, Proposals
+from smartwriter.memory.proposal import Proposal
+from smartwriter.memory.proposals import Proposals
 from smartwriter.memory.versions import MemoryVersions
 from smartwriter.tasks.values import Task, Turn, TurnState
 from smartwriter.workspace import Workspace

@@ -12,10 +12,11 @@ import click
 from smartwriter.cli.app import Group, as_json, in_workspace, print_json
 from smartwriter.cli.terminal import print_pieces, secho
 from smartwriter.errors import Invalid
-from smartwriter.memory.collection import Collection, normal
-from smartwriter.memory.proposals import Conflict, Holders, MemoryLine, Proposal, Proposals, holders
-from smartwriter.memory.versions import MemoryVersions
-from smartwriter.tasks.values import Task
+from smartwriter.memory.collection import Collection
+from smartwriter.memory.lines import MemoryLine
+from smartwriter.memory.proposal import Conflict, Proposal
+from smartwriter.memory.proposals import Proposals
+from smartwriter.series.holders import holders_of
 from smartwriter.text.sections import one_line
 from smartwriter.workspace import Workspace
 
@@ -267,7 +268,7 @@ def forget_memory(workspace: Workspace, name: str, line: str, json_: bool) -> No
     plain = line.strip()
     number = int(plain) if plain.isascii() and plain.isdecimal() else None
     forgotten = Proposals(workspace.hidden, collection).forget(line if number is None else number)
-    had = _holders(workspace, collection, forgotten.text)
+    had = holders_of(workspace, collection, forgotten.text)
     if json_:
         origin = forgotten.proposal.model_dump(mode="json") if forgotten.proposal else None
         print_json(
@@ -286,18 +287,3 @@ def forget_memory(workspace: Workspace, name: str, line: str, json_: bool) -> No
     )
     if had.unknown:
         click.echo(f"Drafts whose memory of that time was not kept: {', '.join(had.unknown)}.")
-
-
-def _holders(workspace: Workspace, collection: Collection, line: str) -> Holders:
-    """Of the drafts of a collection's tasks, and of those in collections in it."""
-    turns = {
-        task.address(draft): workspace.tasks.turns(task, draft)
-        for task in workspace.tasks.all()
-        if _is_in(task, collection)
-        for draft in task.drafts
-    }
-    return holders(line, turns, MemoryVersions(workspace.hidden).text)
-
-
-def _is_in(task: Task, collection: Collection) -> bool:
-    return f"{normal(task.collection)}/".startswith(f"{normal(collection.name)}/")

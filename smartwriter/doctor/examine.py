@@ -22,7 +22,8 @@ from smartwriter.doctor.finding import Finding as Finding
 from smartwriter.doctor.lost import examine_lost, examine_sessions
 from smartwriter.doctor.safety import examine_safety
 from smartwriter.memory.collection import normal
-from smartwriter.memory.proposals import UNDER_WAY, Proposals
+from smartwriter.memory.proposal import UNDER_WAY
+from smartwriter.memory.proposals import Proposals
 from smartwriter.memory.versions import MemoryVersions
 from smartwriter.sessions.transcript import Message, answer_to, messages, relinked, stretches
 from smartwriter.storage.lease import left_by

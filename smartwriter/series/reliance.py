@@ -31,7 +31,8 @@ from smartwriter.meaning.stems import stem
 from smartwriter.meaning.uses import Text, Use
 from smartwriter.memory.changes import MemoryChange, memory_changes
 from smartwriter.memory.collection import Memory, normal
-from smartwriter.memory.proposals import Proposals, ProposalState
+from smartwriter.memory.proposal import ProposalState
+from smartwriter.memory.proposals import Proposals
 from smartwriter.memory.versions import MemoryVersions
 from smartwriter.tasks.values import Draft, Task
 from smartwriter.workspace import Workspace

@@ -64,7 +64,8 @@ from smartwriter.events import (
     TurnStarted,
     UsageCounted,
 )
-from smartwriter.memory.proposals import Proposal, Proposals
+from smartwriter.memory.proposal import Proposal
+from smartwriter.memory.proposals import Proposals
 from smartwriter.series.finishing import check_open
 from smartwriter.sessions.orphans import cli_mark
 from smartwriter.sessions.transcript import resume_point

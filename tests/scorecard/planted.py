@@ -591,14 +591,14 @@ _MEMORY = [
     ),
     Mutation(
         "a proposed line may be a heading",
-        "_checked",
+        "checked",
         "line = item(text)",
         "line = text.strip()",
         "test_proposals.py::test_a_hostile_line_is_one_item",
     ),
     Mutation(
         "a line is replaced whatever it says by now",
-        "_accepted",
+        "with_accepted",
         "    if len(equal) != 1:\n",
         "    equal = equal or [0]\n    if False:\n",
         "test_proposals.py::test_what_was_changed_meanwhile_is_not_replaced",
