@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 import smartwriter.system.bounds as bounds
 import smartwriter.system.config as config
@@ -68,10 +69,10 @@ class Workspace:
     @classmethod
     def create(cls, root: Path) -> Workspace:
         """Make a folder a workspace. One that is one already stays as it is."""
-        journal.make_folder(root / _HIDDEN)
-        journal.make_folder(root / "collections")
+        durable.make_folder(root / _HIDDEN)
+        durable.make_folder(root / "collections")
         if not (root / _HIDDEN / "config.toml").exists():
-            journal.write_document(root / _HIDDEN / "config.toml", config.TEMPLATE)
+            durable.write_document(root / _HIDDEN / "config.toml", config.TEMPLATE)
         workspace = cls(root)
         workspace.identify()
         return workspace

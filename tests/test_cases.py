@@ -27,6 +27,7 @@ from claude_agent_sdk import (
     project_key_for_directory,
     rename_session_via_store,
 )
+from disks import in_place_of_os
 from transcripts import (
     KEY,
     SESSION,
@@ -784,7 +785,7 @@ async def test_case_077_a_torn_line_of_millions_of_letters(store: FileSessionSto
     assert time.process_time() - started < 2
 
 
-async def test_case_079_the_disk_fills_at_any_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_case_079_the_disk_fills_at_any_byte(tmp_path: Path) -> None:
     """After any byte that still fitted, the old length is back and a retry is exact
     (anthropics/claude-code#8575)."""
     store = FileSessionStore(tmp_path / "store", durability="os")
@@ -793,10 +794,9 @@ async def test_case_079_the_disk_fills_at_any_byte(tmp_path: Path, monkeypatch: 
     batch = as_stored(entries(1, 2))
     payload = b"".join(map(journal.encode, entries(1, 2)))
     disk = Disk()
-    monkeypatch.setattr(journal, "os", disk)
     for fitted in range(len(payload)):
         disk.then("write", writes_only(fitted, OSError(errno.ENOSPC, "No space left on device")))
-        with pytest.raises(JournalError, match="No space left on device"):
+        with in_place_of_os(disk), pytest.raises(JournalError, match="No space left on device"):
             await store.append(KEY, batch)
         assert store.path(KEY).read_bytes() == old
     await store.append(KEY, batch)

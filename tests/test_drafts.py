@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 import smartwriter.tasks.draft_text as drafts
 from smartwriter.errors import Invalid, JournalError, RevisionNotFound, TextConflict
@@ -253,7 +254,7 @@ def test_a_crash_between_revision_and_file_is_no_hand_edit(
     """A file that still has the text before is brought up to the last revision, as the model wrote it."""
     written(draft, "fog")
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(journal, "move", _interrupted)  # the last step
+        patch.setattr(durable, "move", _interrupted)  # the last step
         draft.write("fog and rain", author="model", turn=2)
     assert draft.path.read_text() == "fog"
     assert draft.read() == "fog and rain"
@@ -294,7 +295,7 @@ def test_an_edit_by_hand_after_a_crash_is_kept(draft: DraftText, monkeypatch: py
     """What the writer saved before the crash was made good for is neither lost nor overwritten."""
     written(draft, "fog")
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(journal, "move", _interrupted)
+        patch.setattr(durable, "move", _interrupted)
         draft.write("rain", author="model", turn=2)
     draft.path.write_text("my sun")
     draft.take_hand_edit(3)

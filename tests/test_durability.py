@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from claude_agent_sdk._internal import transcript_mirror_batcher as mirror
+from disks import in_place_of_os
 
-import smartwriter.storage.journal as journal
 from smartwriter.memory.proposals import Proposals
 from smartwriter.series.finishing import Summary, finish
 from smartwriter.sessions.store import FileSessionStore
@@ -19,7 +19,7 @@ from smartwriter.workspace import Workspace
 
 
 class Synced:
-    """Stands in for ``os`` in the journal, and notes what a power cut would leave."""
+    """Stands in for ``os`` where records are written, and notes what a power cut would leave."""
 
     def __init__(self) -> None:
         self._sizes: dict[int, int] = {}  # of files and folders, by inode, as they were synced
@@ -85,7 +85,7 @@ ACTS: dict[str, Callable[[Workspace, Task], object]] = {
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_what_is_kept_is_on_the_disk(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, act: str) -> None:
+def test_what_is_kept_is_on_the_disk(workspace: Workspace, act: str) -> None:
     """After any act each file of a workspace is synced to its end, and its name is, but for what can be made
     again: the turn in flight, and caches."""
     workspace.new_collection("series")
@@ -96,8 +96,8 @@ def test_what_is_kept_is_on_the_disk(workspace: Workspace, monkeypatch: pytest.M
         text.write_text("Mine.\n")
     before = {path: _state(path) for path in _files(workspace)}
     synced = Synced()
-    monkeypatch.setattr(journal, "os", synced)
-    ACTS[act](workspace, task)
+    with in_place_of_os(synced):
+        ACTS[act](workspace, task)
     changed = [path for path in _files(workspace) if before.get(path) != _state(path)]
     assert changed
     assert [path.name for path in changed if not synced.has(path)] == []

@@ -19,6 +19,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import smartwriter.export.export as exporting
+import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 from smartwriter.cli.exporting import export_command
 from smartwriter.errors import Invalid, SessionMissing, SmartWriterError
@@ -399,10 +400,10 @@ def test_a_disk_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
         return write
 
-    monkeypatch.setattr(journal, "write_document", refuse(PermissionError(13, "Permission denied", "x.tmp")))
+    monkeypatch.setattr(durable, "write_document", refuse(PermissionError(13, "Permission denied", "x.tmp")))
     with pytest.raises(Invalid, match=r"out\.md cannot be written: its folder does not allow it\.$"):
         export(Document("T", "x"), tmp_path / "out.md")
-    monkeypatch.setattr(journal, "write_document", refuse(OSError(28, "No space left on device")))
+    monkeypatch.setattr(durable, "write_document", refuse(OSError(28, "No space left on device")))
     with pytest.raises(OSError, match=r"No space left on device: '.*out\.md'$"):
         export(Document("T", "x"), tmp_path / "out.md")
 

@@ -15,6 +15,7 @@ import anyio
 import pytest
 from anyio.to_thread import run_sync
 from commands import smartwriter
+from disks import in_place_of_os
 from test_main_job import take_turns
 
 from smartwriter.agent.claude import ClaudeAgent
@@ -52,10 +53,10 @@ class Disks:
 
 
 @pytest.fixture
-def disks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disks]:
+def disks() -> Iterator[Disks]:
     found = Disks()
-    monkeypatch.setattr(journal, "os", found)
-    yield found
+    with in_place_of_os(found):
+        yield found
     found.full.clear()
 
 

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from disks import in_place_of_os
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from transcripts import Disk, entries, entry, fails, healthy, line, lines, numbers, writes_only
 
+import smartwriter.files.durable as durable
 from smartwriter.errors import JournalBusy, JournalError
 from smartwriter.storage import journal
 from smartwriter.storage.journal import Journal
@@ -31,11 +33,11 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+def disk() -> Iterator[Disk]:
     """The disk under the journals, to watch and to break."""
     disk = Disk()
-    monkeypatch.setattr(journal, "os", disk)
-    return disk
+    with in_place_of_os(disk):
+        yield disk
 
 
 def write(path: Path, data: bytes) -> Path:
@@ -818,10 +820,10 @@ for n in range(50):
 def test_a_document_is_replaced_as_a_whole(tmp_path: Path, disk: Disk) -> None:
     """The new text stands, synced before it got its name, and nothing else is left in the folder."""
     path = tmp_path / "folder" / "profile.md"
-    journal.write_document(path, "old\r\n")
-    journal.write_document(path, "写 \ud83d\n")
+    durable.write_document(path, "old\r\n")
+    durable.write_document(path, "写 \ud83d\n")
     assert path.read_bytes() == "写 \ud83d\n".encode("utf-8", "surrogatepass")
-    journal.write_document(path, b"\xff")
+    durable.write_document(path, b"\xff")
     assert path.read_bytes() == b"\xff"
     assert [item.name for item in path.parent.iterdir()] == ["profile.md"]
     data, folder = [function for function, _ in disk.calls][-3:], disk.calls[-1]
@@ -844,10 +846,10 @@ def test_a_failed_document_leaves_the_old_one(
 ) -> None:
     """Whatever fails while a document is written, the old text stands and no temporary file is left."""
     path = tmp_path / "folder" / "profile.md"
-    journal.write_document(path, "old")
+    durable.write_document(path, "old")
     disk.then(function, *acts)
     with pytest.raises((OSError, KeyboardInterrupt)):
-        journal.write_document(path, "new text")
+        durable.write_document(path, "new text")
     assert path.read_text() == "old"
     assert [item.name for item in path.parent.iterdir()] == ["profile.md"]
 
@@ -855,14 +857,14 @@ def test_a_failed_document_leaves_the_old_one(
 def test_a_short_write_of_a_document_goes_on(tmp_path: Path, disk: Disk) -> None:
     """A disk that takes a document piece by piece still gets all of it."""
     disk.then("write", writes_only(3), writes_only(1), writes_only(2))
-    journal.write_document(tmp_path / "index.md", "0123456789")
+    durable.write_document(tmp_path / "index.md", "0123456789")
     assert (tmp_path / "index.md").read_text() == "0123456789"
 
 
 def test_a_document_with_a_long_name(tmp_path: Path) -> None:
     """The temporary file's name fits the file system when the document's own just does."""
     path = tmp_path / ("写" * 84 + ".md")
-    journal.write_document(path, "text")
+    durable.write_document(path, "text")
     assert path.read_text() == "text"
 
 
@@ -870,14 +872,14 @@ def test_a_folder_in_the_place_of_a_document(tmp_path: Path) -> None:
     """What cannot be replaced is not, and no temporary file is left."""
     (tmp_path / "docs" / "index.md").mkdir(parents=True)
     with pytest.raises(OSError):
-        journal.write_document(tmp_path / "docs" / "index.md", "text")
+        durable.write_document(tmp_path / "docs" / "index.md", "text")
     assert [item.name for item in (tmp_path / "docs").iterdir()] == ["index.md"]
 
 
 def test_moving_is_durable(tmp_path: Path, disk: Disk) -> None:
     """A file moves to a folder that is made for it, and both folders are synced."""
     source = write(tmp_path / "from" / "a", b"1")
-    journal.move(source, tmp_path / "to" / "new" / "a")
+    durable.move(source, tmp_path / "to" / "new" / "a")
     assert (tmp_path / "to" / "new" / "a").read_bytes() == b"1"
     assert not source.exists()
     assert disk.names("fsync")[-2:] == ["new", "from"]
@@ -889,8 +891,8 @@ def test_a_move_to_another_disk(tmp_path: Path, other_disk: Path) -> None:
     write(tmp_path / "from" / "in" / "a", b"1")
     (tmp_path / "from" / "link").symlink_to("in/a")
     alone = write(tmp_path / "alone", b"2")
-    journal.move(tmp_path / "from", other_disk / "new" / "to")
-    journal.move(alone, other_disk / "new" / "alone")
+    durable.move(tmp_path / "from", other_disk / "new" / "to")
+    durable.move(alone, other_disk / "new" / "alone")
     assert (other_disk / "new" / "to" / "link").is_symlink()
     assert (other_disk / "new" / "to" / "link").read_bytes() == b"1"
     assert (other_disk / "new" / "alone").read_bytes() == b"2"
@@ -909,7 +911,7 @@ def test_a_move_to_another_disk_that_is_full(
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
-        journal.move(source, other_disk / "a")
+        durable.move(source, other_disk / "a")
     assert source.read_bytes() == b"1" and list(other_disk.iterdir()) == []
 
 

@@ -12,8 +12,8 @@ import pytest
 
 import smartwriter.files.whole as whole_file
 from smartwriter.errors import Invalid
+from smartwriter.files.durable import write_document
 from smartwriter.memory.collection import MAX_FILES, Collection, Memory, MemoryFile, normal
-from smartwriter.storage.journal import write_document
 from smartwriter.text.token_count import tokens
 from smartwriter.workspace import Workspace
 

@@ -23,6 +23,7 @@ from commands import command, environment, smartwriter, written
 from test_recovery import answered, crashed, orphan, turn_of
 from transcripts import entry, entry_uuid
 
+import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, Wait
@@ -214,7 +215,7 @@ def test_a_folder_stays_until_all_of_it_is_kept(
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(journal, "move", full)
+    monkeypatch.setattr(durable, "move", full)
     assert recover(workspace) == [] and len(list(folder.rglob("*.jsonl"))) == 1
 
 

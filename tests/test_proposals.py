@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from dying import killed_before
 
+import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 from smartwriter.errors import Invalid
 from smartwriter.meaning.conflicts import defined, groups
@@ -262,7 +263,7 @@ def test_a_hand_edit_meanwhile_is_kept(
 ) -> None:
     """What the writer saves while a line is being added is in the file, and so is the line."""
     made = proposed(proposals, "New.")
-    write_document, edits = journal.write_document, iter(["- Mine.\n", "- Mine, too.\n"])
+    write_document, edits = durable.write_document, iter(["- Mine.\n", "- Mine, too.\n"])
 
     def slow(path: Path, data: str | bytes, **options: Any) -> None:
         write_document(path, data, **options)
@@ -270,7 +271,7 @@ def test_a_hand_edit_meanwhile_is_kept(
             with (collection.path / "memory.md").open("a") as file:
                 file.write(edit)
 
-    monkeypatch.setattr(journal, "write_document", slow)
+    monkeypatch.setattr(durable, "write_document", slow)
     proposals.accept(made.id)
     assert memory(collection) == MEMORY + "- Mine.\n- Mine, too.\n- New.\n"
 
@@ -547,7 +548,7 @@ def test_what_a_crash_left_is_completed_by_the_next(
     """A line that was accepted but never written is written by whoever comes next, after hand edits, too."""
     made, other = proposed(proposals, "New."), proposed(proposals, "Other.")
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(journal, "move", _interrupted)
+        patch.setattr(durable, "move", _interrupted)
         proposals.accept(made.id)
     assert states(proposals) == ["accepting", "pending"]
     write(collection.path / "memory.md", "# Mine\n")
@@ -566,7 +567,7 @@ def test_a_crash_whose_file_is_gone_blocks_nothing(
     for act in (lambda: proposals.accept(made.id), lambda: proposals.forget("Ruth.")):
         write(collection.path / "people.md", "- Ruth.\n")
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(journal, "move", _interrupted)
+            patch.setattr(durable, "move", _interrupted)
             act()
         (collection.path / "people.md").unlink()
         proposals.complete()

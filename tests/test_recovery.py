@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -17,6 +18,7 @@ import pytest
 from commands import command, environment, smartwriter, written
 from transcripts import entry
 
+import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, Wait
 from smartwriter.events import TextDelta, TurnStarted, parse
@@ -224,20 +226,20 @@ def test_a_folder_that_another_process_removes_is_passed_over(
     assert orphans_of(workspace) == []
 
 
-@pytest.mark.parametrize("when", ["read", "move"])
+@pytest.mark.parametrize(("module", "when"), [(journal, "read"), (durable, "move")])
 def test_a_batch_that_another_process_stores(
-    workspace: Workspace, task: Task, monkeypatch: pytest.MonkeyPatch, when: str
+    workspace: Workspace, task: Task, monkeypatch: pytest.MonkeyPatch, module: ModuleType, when: str
 ) -> None:
     """What waits in the spool may be stored by two at once: both go on, and each entry is there once."""
     key: SessionKey = {"project_key": task.project_key, "session_id": task.drafts["main"].session_id}
     workspace.spool.put(Part("transcript", task.id, "main", answered(2), key))
-    function, other = getattr(journal, when), Workspace(workspace.root)
+    function, other = getattr(module, when), Workspace(workspace.root)
 
     def slower(*arguments: Any) -> Any:
-        monkeypatch.setattr(journal, when, function)
+        monkeypatch.setattr(module, when, function)
         assert other.spool.replay() == 1
         return function(*arguments)
 
-    monkeypatch.setattr(journal, when, slower)
+    monkeypatch.setattr(module, when, slower)
     assert workspace.spool.replay() == 0
     assert len(workspace.transcript(task, task.drafts["main"]).read().entries) == 2

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from test_cli import converse, printed, refused
 
+import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 from smartwriter.errors import AlreadyExists, CollectionNotFound, DraftBusy, Invalid, JournalBusy
 from smartwriter.memory.collection import Collection
@@ -153,7 +154,7 @@ def test_a_collection_is_not_renamed_while_its_memory_changes(
     workspace: Workspace, task: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who accepts a line at that moment is done before, or finds the folder gone; it is not made again."""
-    move, moved = journal.move, list[Path]()
+    move, moved = durable.move, list[Path]()
 
     def alone(source: Path, target: Path) -> None:
         if source.is_dir():
@@ -164,7 +165,7 @@ def test_a_collection_is_not_renamed_while_its_memory_changes(
             moved.append(source)
         move(source, target)
 
-    monkeypatch.setattr(journal, "move", alone)
+    monkeypatch.setattr(durable, "move", alone)
     rename_collection(workspace, "Rivers", "Streams")
     assert moved == [workspace.root / "collections" / "Rivers"]
     whole(workspace, task)

@@ -12,6 +12,7 @@ import anyio
 import pytest
 from claude_agent_sdk.types import SessionKey, SessionStoreEntry
 
+import smartwriter.files.durable as durable
 from smartwriter.errors import FolderGone
 from smartwriter.sessions.store import FileSessionStore
 from smartwriter.storage import journal
@@ -69,9 +70,9 @@ def test_nothing_of_a_workspace_is_made_anew(workspace: Workspace) -> None:
     away = workspace.root.with_name("away")
     workspace.root.rename(away)
     writes: list[Callable[[], object]] = [
-        lambda: journal.write_document(workspace.root / "collections" / "a.md", "text"),
+        lambda: durable.write_document(workspace.root / "collections" / "a.md", "text"),
         lambda: journal.Journal(workspace.hidden / "turns" / "x.jsonl").append([{"a": 1}]),
-        lambda: journal.make_folder(workspace.hidden / "cache"),
+        lambda: durable.make_folder(workspace.hidden / "cache"),
         lambda: workspace.text(task, "main").write("Words.", author="model", turn=1),
         lambda: workspace.lease(task, "main").acquire(),
         lambda: workspace.new_task("Reeds"),
@@ -100,6 +101,6 @@ def test_a_document_that_finds_no_room_is_named(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(os, "write", full)
     said = rf"Could not write {tmp_path}/a.*: No space left on device \([0-9,]+ bytes needed, .* free in "
     with pytest.raises(OSError, match=said):
-        journal.write_document(tmp_path / "a.md", "text")
+        durable.write_document(tmp_path / "a.md", "text")
     with pytest.raises(OSError, match=said):
         journal.Journal(tmp_path / "a.jsonl").append([{"a": 1}])

@@ -23,7 +23,8 @@ from smartwriter.agent.environment import blanked
 from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, ToolUse, Wait
 from smartwriter.doctor.examine import examine
 from smartwriter.errors import Invalid, LeadsOutside
-from smartwriter.storage.journal import Journal, make_folder, read, rewrite
+from smartwriter.files.durable import make_folder
+from smartwriter.storage.journal import Journal, read, rewrite
 from smartwriter.system.config import Config, load, own, own_path
 from smartwriter.tasks.values import Task, Turn, TurnState
 from smartwriter.workspace import Workspace

@@ -4,7 +4,7 @@ import errno
 import json
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from claude_agent_sdk import (
     tag_session_via_store,
 )
 from claude_agent_sdk.testing import run_session_store_conformance
+from disks import in_place_of_os
 from transcripts import (
     KEY,
     SESSION,
@@ -69,11 +70,11 @@ def store(tmp_path: Path) -> FileSessionStore:
 
 
 @pytest.fixture
-def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+def disk() -> Iterator[Disk]:
     """The disk under the store, to watch and to break."""
     disk = Disk()
-    monkeypatch.setattr(journal, "os", disk)
-    return disk
+    with in_place_of_os(disk):
+        yield disk
 
 
 # --- the SDK's contract -----------------------------------------------------------------------

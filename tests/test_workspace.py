@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from smartwriter.errors import AlreadyExists, CollectionNotFound, Invalid, NotAWorkspace
+from smartwriter.files.durable import write_document
 from smartwriter.memory.collection import Collection
-from smartwriter.storage.journal import write_document
 from smartwriter.tasks.values import MAIN, UNFILED, Origin
 from smartwriter.workspace import Workspace
 

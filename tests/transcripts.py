@@ -79,10 +79,7 @@ Act = Callable[..., Any]
 
 
 class Disk:
-    """Stands in for ``os`` in one module: it notes calls, and some of them fail.
-
-    Install it with ``monkeypatch.setattr(journal, "os", disk)``; everything else keeps the real one.
-    """
+    """Stands in for ``os``: it notes calls, and some of them fail. To be used with ``in_place_of_os``."""
 
     WATCHED = frozenset({"open", "write", "fsync", "fdatasync", "ftruncate", "stat", "pread"})
 

@@ -47,10 +47,10 @@ from smartwriter.agent.spawning import own_session
 from smartwriter.agent.tool_input import Piece, ToolInput, pieces_of
 from smartwriter.agent.tools import Tool
 from smartwriter.errors import SmartWriterError
+from smartwriter.files.durable import write_document
 from smartwriter.sessions.compaction import Compaction, of_metadata
 from smartwriter.sessions.speakers import CLI_MODEL
 from smartwriter.sessions.store import BoundSessionStore
-from smartwriter.storage.journal import write_document
 from smartwriter.tasks.commands import is_command
 from smartwriter.tasks.values import Usage
 

@@ -16,7 +16,7 @@ from smartwriter.cli.outlet import is_read
 from smartwriter.cli.progress import Progress
 from smartwriter.cli.typist import Typist
 from smartwriter.events import Event, Failed
-from smartwriter.storage.journal import write_document
+from smartwriter.files.durable import write_document
 from smartwriter.tasks.cut_off import version_of
 from smartwriter.tasks.values import Draft, Task, TurnState
 from smartwriter.turns.live import LiveJournal, LiveReader

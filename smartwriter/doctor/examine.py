@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 from pydantic import ValidationError
 
+import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 import smartwriter.system.bounds as bounds
 from smartwriter.agent.claude import sdk_reads
@@ -392,7 +393,7 @@ def _leftovers(workspace: Workspace) -> Iterator[Finding]:
 
 def _was_given_up(path: Path) -> bool:
     """Whether a file is a document of ours whose process died before it was whole."""
-    process = journal.half_written_by(path)
+    process = durable.half_written_by(path)
     if process is None:
         return False
     try:
@@ -414,7 +415,7 @@ def _is_of_memory(path: Path) -> bool:
 
 def _put_away(workspace: Workspace, path: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
-        journal.move(path, workspace.hidden / "trash" / "leftovers" / _stamped(path.name))
+        durable.move(path, workspace.hidden / "trash" / "leftovers" / _stamped(path.name))
 
 
 def _conflict_copies(workspace: Workspace, tasks: list[Task]) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-import smartwriter.storage.journal as journal
+import smartwriter.files.durable as durable
 import smartwriter.system.bounds as bounds
 from smartwriter.errors import Invalid
 from smartwriter.files.whole import read_whole
@@ -51,9 +51,9 @@ def change(
         if after == before:
             beside.unlink(missing_ok=True)
             return
-        journal.write_document(beside, after, mode=mode if before is None else bounds.mode_of(target))
+        durable.write_document(beside, after, mode=mode if before is None else bounds.mode_of(target))
         if _bytes(target) == before:
-            journal.move(beside, target)
+            durable.move(beside, target)
             return
     beside.unlink(missing_ok=True)
     raise Invalid(f"{path.name} is being saved over and over; try again when it rests.")

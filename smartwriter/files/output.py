@@ -11,7 +11,7 @@ import os
 import stat
 from pathlib import Path
 
-import smartwriter.storage.journal as journal
+import smartwriter.files.durable as durable
 from smartwriter.errors import Invalid, JournalError
 from smartwriter.system.bounds import HIDDEN
 
@@ -38,7 +38,7 @@ def write(path: Path, data: bytes) -> None:
     """
     target = _target(path)
     try:
-        journal.write_document(target, data)
+        durable.write_document(target, data)
     except PermissionError:
         raise Invalid(f"{path} cannot be written: its folder does not allow it.") from None
     except JournalError:  # which names the file

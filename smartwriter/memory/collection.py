@@ -35,9 +35,9 @@ from pathlib import Path
 
 import smartwriter.system.bounds as bounds
 from smartwriter.errors import Invalid
+from smartwriter.files.durable import move, write_document
 from smartwriter.files.whole import SETTLED_S, read_whole
 from smartwriter.memory.front_matter import MAX_TITLE, FrontMatter, Include, split
-from smartwriter.storage.journal import move, write_document
 from smartwriter.text.sections import entry, one_line, section
 from smartwriter.text.token_count import BUDGET_TOKENS, tokens
 

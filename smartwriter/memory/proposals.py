@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import smartwriter.files.change as document
+import smartwriter.files.durable as durable
 import smartwriter.meaning.conflicts as conflicts
 import smartwriter.storage.journal as journal
 from smartwriter.errors import Invalid
@@ -219,7 +220,7 @@ class Proposals:
                 return
             known = {one.id for one in self.all()}
             transaction.append([line for line in earlier._read().entries if line.get("id") not in known])
-            journal.move(earlier._journal.path, trash)
+            durable.move(earlier._journal.path, trash)
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:

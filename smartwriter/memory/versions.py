@@ -24,8 +24,9 @@ from pydantic import Field
 
 import smartwriter.system.bounds as bounds
 from smartwriter.errors import Invalid
+from smartwriter.files.durable import write_document
 from smartwriter.memory.collection import Memory, MemoryFile, normal, plain_key
-from smartwriter.storage.journal import Journal, write_document
+from smartwriter.storage.journal import Journal
 from smartwriter.storage.records import Value, from_line, now, to_line
 
 

@@ -27,8 +27,8 @@ from typing import Any
 import regex
 
 import smartwriter.files.change as document
+import smartwriter.files.durable as durable
 import smartwriter.memory.index as index
-import smartwriter.storage.journal as journal
 import smartwriter.system.bounds as bounds
 from smartwriter.errors import Invalid
 from smartwriter.memory.collection import MAX_FILE_BYTES, Collection, normal
@@ -198,8 +198,8 @@ def _put_in_place(workspace: Workspace, task: Task, article: Path, text: str, mo
     if article.exists() and (old := bounds.read_regular(article)) != data:
         # Copied, not moved: at no moment is there no article.
         when = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{time.time_ns() % 10**9:09d}"
-        journal.write_document(workspace.hidden / "trash" / "articles" / f"{task.id}.{when}.md", old)
-    journal.make_folder(article.parent)
+        durable.write_document(workspace.hidden / "trash" / "articles" / f"{task.id}.{when}.md", old)
+    durable.make_folder(article.parent)
     document.change(article, lambda _: data, MAX_TEXT_BYTES, missing=b"", mode=mode)
 
 

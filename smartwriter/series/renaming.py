@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-import smartwriter.storage.journal as journal
+import smartwriter.files.durable as durable
 from smartwriter.errors import AlreadyExists, CollectionNotFound, DraftBusy, Invalid
 from smartwriter.files.names import readable_name
 from smartwriter.memory.collection import NO_COLLECTIONS, Collection, normal, plain_key
@@ -48,7 +48,7 @@ def rename_collection(workspace: Workspace, old: str, new: str) -> tuple[Collect
                 raise DraftBusy(address, lease.holder())
             leases.enter_context(lease)
         if there is not None and target is not None:
-            journal.move(
+            durable.move(
                 there.path, workspace.hidden / "trash" / "collections" / f"{plain_key(old)}.{_when()}"
             )
         elif there is not None:
@@ -103,7 +103,7 @@ def _move(workspace: Workspace, there: Collection, new: str) -> None:
         for collection in workspace.collections():
             if _renamed(collection.name, there.name, new):
                 locks.enter_context(Proposals(workspace.hidden, collection).locked())
-        journal.move(there.path, there.path.with_name(new.rpartition("/")[2]))
+        durable.move(there.path, there.path.with_name(new.rpartition("/")[2]))
 
 
 def _moved(task: Task, old: str, new: str) -> Task:

@@ -25,6 +25,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 import smartwriter.system.children as forks
 import smartwriter.system.roots as roots
@@ -195,7 +196,7 @@ class FileSessionStore:
         if replacements:  # of tool results too long to be sent: the CLI heeds only those of its own session
             own.append({"type": "content-replacement", "sessionId": session_id, "replacements": replacements})
         copy: SessionKey = {"project_key": key["project_key"], "session_id": session_id}
-        journal.write_document(self.path(copy), data + b"".join(map(journal.encode, own)))
+        durable.write_document(self.path(copy), data + b"".join(map(journal.encode, own)))
 
     # Blocking --------------------------------------------------------------------------------
 
@@ -245,9 +246,9 @@ class FileSessionStore:
         trash = self._trash(key)
         if path.exists():
             with self._journal(path).locked():  # an append comes before it, or starts anew
-                journal.move(path, trash / path.name)
+                durable.move(path, trash / path.name)
         if main and path.with_suffix("").is_dir():
-            journal.move(path.with_suffix(""), trash / path.stem)
+            durable.move(path.with_suffix(""), trash / path.stem)
         if main:
             self._summaries(key["project_key"]).forget(key["session_id"])
 

@@ -22,6 +22,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
+import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 import smartwriter.system.bounds as bounds
 from smartwriter.errors import JournalError
@@ -206,7 +207,7 @@ class Summaries:
             if lines + len(new) > 2 * len(listed) + _SPARE_LINES:
                 ids = {transcript.session_id for transcript in listed}
                 kept = {id: folded for id, folded in (known | new).items() if id in ids}
-                journal.write_document(self._journal.path, b"".join(map(journal.encode, _lines(kept))))
+                durable.write_document(self._journal.path, b"".join(map(journal.encode, _lines(kept))))
             else:
                 self._journal.append(_lines(new))
         except OSError:

@@ -20,7 +20,7 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-import smartwriter.storage.journal as journal
+import smartwriter.files.durable as durable
 import smartwriter.system.bounds as bounds
 from smartwriter.errors import LeadsOutside
 
@@ -61,19 +61,19 @@ def identify(hidden: Path) -> Identity:
     id, path = uuid.uuid4().hex, _path(hidden)
     text = json.dumps({"id": id, "copied_from": list(found.copied_from)})
     mine = path.with_name(f"{path.name}.{id}")
-    journal.write_document(mine, text)
+    durable.write_document(mine, text)
     try:
         os.link(mine, path)  # of two processes that look at once, one gives it its id
     except FileExistsError:
         pass
     except OSError:  # no links on this disk
-        journal.write_document(path, text)
+        durable.write_document(path, text)
     finally:
         with contextlib.suppress(FileNotFoundError):
             mine.unlink()
-    journal.sync_folder(path.parent)
+    durable.sync_folder(path.parent)
     if (recorded := _read(path)) is None:  # damaged
-        journal.write_document(path, text)
+        durable.write_document(path, text)
         recorded = Identity(id, found.copied_from)
     return Identity(recorded.id, recorded.copied_from, found.is_new_copy and recorded.id == id)
 

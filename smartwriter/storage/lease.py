@@ -22,6 +22,7 @@ from types import TracebackType
 
 import portalocker
 
+import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 import smartwriter.system.bounds as bounds
 from smartwriter.errors import DraftBusy, Invalid
@@ -85,7 +86,7 @@ class Lease:
                     wanted.unlink(missing_ok=True)
                     raise
                 bounds.check_record(wanted)
-                journal.make_folder(wanted.parent)
+                durable.make_folder(wanted.parent)
                 wanted.touch()
         wanted.unlink(missing_ok=True)
 
@@ -111,7 +112,7 @@ class Lease:
         self._held = held
 
     def _lock(self) -> HeldFile:
-        journal.make_folder(self._path.parent)
+        durable.make_folder(self._path.parent)
         while True:
             fd = _open(self._path, os.O_RDWR | os.O_CREAT)
             try:

@@ -24,6 +24,7 @@ from functools import reduce
 from operator import and_
 from pathlib import Path
 
+import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 import smartwriter.system.bounds as bounds
 from smartwriter.errors import Invalid, RevisionNotFound, TextConflict
@@ -202,7 +203,7 @@ class DraftText:
             after = self._catch_up(transaction, turn)
             gone = self._read_file() is None and current_number(after) > 0
             if gone and restore:
-                journal.write_document(self._place, text_of(after))
+                durable.write_document(self._place, text_of(after))
         return HandEdit(after[-1] if len(after) > len(before) else None, gone and restore)
 
     def keep_cut_off(
@@ -238,7 +239,7 @@ class DraftText:
         bounds.checked(self.path.parent)
         self._next.unlink(missing_ok=True)
         if self.path.exists():
-            journal.move(self.path, self._trash)
+            durable.move(self.path, self._trash)
 
     # Under the lock --------------------------------------------------------------------------
 
@@ -247,7 +248,7 @@ class DraftText:
         revisions = self.revisions()
         text = self._settled(text_of(revisions))
         if self._is_behind(revisions, text):
-            journal.move(self._next, self._place)
+            durable.move(self._next, self._place)
             return revisions
         self._next.unlink(missing_ok=True)
         if text is None or text == text_of(revisions):
@@ -270,7 +271,7 @@ class DraftText:
 
     def _append(self, transaction: journal.Transaction, revision: Revision, before: str) -> None:
         """Record a revision and put its text in the file's place. :raises TextConflict:"""
-        journal.write_document(self._next, revision.text, mode=self._mode())
+        durable.write_document(self._next, revision.text, mode=self._mode())
         transaction.append([_line(revision)])
         slipped_in = self._settled(before)
         if slipped_in not in (None, before):  # saved by an editor since we looked
@@ -278,7 +279,7 @@ class DraftText:
             transaction.append([_line(theirs)])
             self._next.unlink()
             raise TextConflict(theirs.number, slipped_in, revision.number)
-        journal.move(self._next, self._place)
+        durable.move(self._next, self._place)
 
     def _mode(self) -> int | None:
         """Of the file; of a new one, what its neighbours allow: a fork of a private draft is private."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from anyio.to_thread import run_sync
 
+import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 from smartwriter.errors import AlreadyExists, SessionMissing, TurnNotFound
 from smartwriter.sessions.transcript import compacted_since, cut
@@ -347,5 +348,5 @@ def clear_leftovers(workspace: Workspace, task: Task, name: str) -> None:
     for kind in ("turns", "revisions"):
         leftover = workspace.hidden / kind / task.id / f"{name}.jsonl"
         if leftover.exists():
-            journal.move(leftover, workspace.hidden / "trash" / kind / task.id / f"{uuid.uuid4()}.jsonl")
+            durable.move(leftover, workspace.hidden / "trash" / kind / task.id / f"{uuid.uuid4()}.jsonl")
     workspace.text(task, name).put_away()

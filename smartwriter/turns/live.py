@@ -19,6 +19,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 import smartwriter.system.bounds as bounds
 from smartwriter.events import (
@@ -49,7 +50,7 @@ class LiveJournal:
     def begin(self) -> None:
         """Start a turn: what came before is in the transcript by now."""
         line = {"type": "begin", "timestamp": now().isoformat(), "position": self._last}
-        journal.write_document(self.path, journal.encode(line))
+        durable.write_document(self.path, journal.encode(line))
 
     def end(self, task: str, draft: str, turns: Sequence[Turn]) -> None:
         """Tell how turns ended whose process died."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 from anyio.to_thread import run_sync
 
+import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 from smartwriter.errors import JournalError, SmartWriterError
 from smartwriter.sessions.compaction import without_places
@@ -96,7 +97,7 @@ class Spool:
                 raise
             return False  # it belongs nowhere here: the doctor tells of it
         if path.parent == self._folder:
-            journal.move(path, self._trash / path.name)
+            durable.move(path, self._trash / path.name)
         else:
             self._elsewhere.remove(path)
         return True

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+import smartwriter.files.durable as durable
 import smartwriter.sessions.orphans as orphans
 import smartwriter.storage.journal as journal
 from smartwriter.agent.tool_input import pieces_of
@@ -279,7 +280,7 @@ def _keep_the_rest(workspace: Workspace, folder: Folder) -> None:
     for transcript in folder.transcripts():
         if not _uuids(transcript) <= _uuids(ours[transcript.stem]):
             when = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{time.time_ns() % 10**9:09d}"
-            journal.move(
+            durable.move(
                 transcript, workspace.hidden / "trash" / "orphans" / f"{transcript.stem}.{when}.jsonl"
             )
 

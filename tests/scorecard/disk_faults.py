@@ -1,6 +1,6 @@
 """A disk that refuses: every way in which it can, at every byte of a batch.
 
-Most of it is simulated: in place of the ``os`` module, ``smartwriter.storage.journal`` gets one whose
+Most of it is simulated: in place of the ``os`` module, all that writes gets one whose
 ``write`` really writes the first so many bytes and then fails, or reports that it wrote no more;
 or whose ``fdatasync``, ``fsync`` or ``open`` fails. After the error the file must have its old
 bytes (a new one must not be there), and the same append again must give the exact content: from
@@ -10,10 +10,10 @@ disk that is really full, a tmpfs, must behave the same.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -23,11 +23,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+sys.path.append(str(Path(__file__).parent.parent))
+
 import oracle
+from disks import in_place_of_os
 from figure import Figure, Outcome, Run, file_system
 from mounts import NotPossible, keep_to_ourselves, mounted
 from writers import Entry, entries, in_memory, in_parallel
 
+import smartwriter.files.durable as durable
 from smartwriter.errors import JournalError
 from smartwriter.storage import journal
 
@@ -64,15 +68,6 @@ class Faults:
     def _refuse(self, *arguments: Any) -> int:
         number = self.number or errno.EIO
         raise OSError(number, os.strerror(number))
-
-
-@contextlib.contextmanager
-def on_disk_with(faults: Faults) -> Iterator[None]:
-    setattr(journal, "os", faults)  # noqa: B010  mypy knows that it is a module
-    try:
-        yield
-    finally:
-        setattr(journal, "os", os)  # noqa: B010
 
 
 @dataclass(frozen=True)
@@ -174,7 +169,7 @@ def _refused(before: _Before, faults: Faults, *, same: bool, rolled_back: bool =
     """
     yield "faults"
     transcript = before.start()
-    with on_disk_with(faults):
+    with in_place_of_os(faults):
         yield from _append_fails(transcript, before.batch, faults.number or errno.ENOSPC)
     if rolled_back and before.now() != before.data:
         yield "bytes changed by a failed append"
@@ -212,16 +207,16 @@ def _document_refused(path: Path, at: int) -> Iterator[str]:
     old, new = "旧" * 500, "新" * 700
     for call, number in product(("write", "fsync", "open"), _ERRORS):
         yield "faults"
-        journal.write_document(path, old)
-        with on_disk_with(Faults(call, number, at)):
+        durable.write_document(path, old)
+        with in_place_of_os(Faults(call, number, at)):
             try:
-                journal.write_document(path, new)
+                durable.write_document(path, new)
                 yield "no error raised for a document"
             except OSError:
                 pass
         if path.read_text() != old or len(list(path.parent.glob(f".{path.name}*"))) > 0:
             yield "document not as it was"
-        journal.write_document(path, new)
+        durable.write_document(path, new)
         if path.read_text() != new:
             yield "document not written by the retry"
 

@@ -1,6 +1,6 @@
 """Whole turns through the real CLI on a disk that fills in them: at each of their writes, one after another.
 
-The disk is simulated: in place of the ``os`` module, ``smartwriter.storage.journal`` gets one whose ``write``
+The disk is simulated: in place of the ``os`` module, all that writes gets one whose ``write``
 refuses every file in some folders from the n-th write of the turn on. The disk stays full, and another one
 is there; or is emptied once the turn has said that it waits; or no disk takes anything any more. The
 verdict is by plain means: the bytes of the transcript, split at LF and parsed strictly, and of the article.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,13 +19,15 @@ from itertools import count, product
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).parent.parent))
+
 import anyio
+from disks import in_place_of_os
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
 from smartwriter.agent.offline.server import Reply, Request, Text, ToolUse
 from smartwriter.errors import SmartWriterError
-from smartwriter.storage import journal
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import TurnState
 from smartwriter.workspace import Workspace
@@ -92,24 +95,22 @@ async def _turn(scene: Stage, folder: Path, kind: str, mode: str, after: int) ->
     workspace.identify()
     everywhere = [root, scene.temporary, folder / "home"]
     disk = _Disk(after, everywhere if mode == "no other disk" else [root])
-    setattr(journal, "os", disk)  # noqa: B010  mypy knows that it is a module
     said, state = "", None
     try:
         config = Config(patience_s=30 if mode == "is emptied" else 0)
-        async with Engine(workspace, scene.claude, config) as engine, engine.events() as events:
-            sent = engine.send(task, task.drafts["main"], f"Write an {kind}.")
-            async for event in events:
-                if event.kind == "not_saved" and "Tried again" in event.detail:
-                    disk.emptied = mode == "is emptied"
-                elif event.kind == "not_kept":
-                    said += event.text
-                elif event.kind in ("finished", "failed", "stopped"):
-                    break
-            state = (await sent.outcome()).state
+        with in_place_of_os(disk):
+            async with Engine(workspace, scene.claude, config) as engine, engine.events() as events:
+                sent = engine.send(task, task.drafts["main"], f"Write an {kind}.")
+                async for event in events:
+                    if event.kind == "not_saved" and "Tried again" in event.detail:
+                        disk.emptied = mode == "is emptied"
+                    elif event.kind == "not_kept":
+                        said += event.text
+                    elif event.kind in ("finished", "failed", "stopped"):
+                        break
+                state = (await sent.outcome()).state
     except (SmartWriterError, OSError) as error:
         return "refused with the file's name" if str(root) in str(error) else "LOST"
-    finally:
-        setattr(journal, "os", os)  # noqa: B010
     if not disk.refused:
         return "no fault"
     waiting = workspace.spool.waiting()

@@ -24,7 +24,8 @@ from pathlib import Path
 from random import Random
 
 import oracle
-from disk_faults import Faults, on_disk_with
+from disk_faults import Faults
+from disks import in_place_of_os
 from figure import Figure, Outcome, Run, file_system
 from writers import Child, Entry, Report, in_memory, kill_all, start, text, uuid
 
@@ -86,7 +87,7 @@ def _write(plan: _Plan, number: int, skip: int, report: Report) -> None:
     transcript = journal.Journal(plan.path, unique=True)
     for batch in islice(plan.batches(number), skip, None):
         failing = "fdatasync" if random.random() < _FAILING_SYNCS else ""
-        with contextlib.suppress(JournalError), on_disk_with(Faults(failing, errno.EIO)):
+        with contextlib.suppress(JournalError), in_place_of_os(Faults(failing, errno.EIO)):
             transcript.append(batch)
             report(b".")
             continue

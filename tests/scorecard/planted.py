@@ -25,7 +25,7 @@ class Mutation:
 _JOURNAL = [
     Mutation(
         "appends are not synced",
-        "_sync_data",
+        "sync_data",
         '    if sys.platform == "darwin":',
         '    return\n    if sys.platform == "darwin":',
         "test_journal.py::test_an_append_is_synced_before_it_returns",
@@ -191,7 +191,7 @@ _STORE = [
     Mutation(
         "deleting deletes",
         "FileSessionStore.delete_now",
-        "journal.move(path, trash / path.name)",
+        "durable.move(path, trash / path.name)",
         "path.unlink()",
         "test_session_store.py::test_deleting_moves_to_the_trash",
     ),
@@ -277,7 +277,7 @@ _DRAFTS = [
         "the text is in its file before it is recorded",
         "DraftText._append",
         "        transaction.append([_line(revision)])\n        slipped_in = self._settled(before)\n",
-        "        journal.move(self._next, self._place)\n        transaction.append([_line(revision)])\n"
+        "        durable.move(self._next, self._place)\n        transaction.append([_line(revision)])\n"
         "        return\n        slipped_in = self._settled(before)\n",
         "test_drafts.py::test_a_crash_before_the_revision_leaves_no_trace",
     ),

@@ -41,6 +41,7 @@ from figure import Figure, Outcome, Run
 from mounts import NotPossible, command, keep_to_ourselves, mounted
 from writers import Child, Entry, Report, entries, fault, forget_folders, in_parallel, kill_all, start
 
+import smartwriter.files.durable as durable
 import smartwriter.files.whole as whole_file
 import smartwriter.memory.collection as memories
 import smartwriter.tasks.draft_text as drafts
@@ -185,7 +186,7 @@ class _Document:
 
     def write(self, root: Path, report: Report) -> None:
         for number in itertools.count(self._count + 1):
-            journal.write_document(root / "document.md", f"{number} {_TEXT}")
+            durable.write_document(root / "document.md", f"{number} {_TEXT}")
             report(b".")
 
     def verdict(self, root: Path, reported: Reported) -> str:

@@ -16,6 +16,7 @@ import inspect
 import os
 import random
 import re
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -25,13 +26,15 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, cast
-from unittest import mock
+
+sys.path.append(str(Path(__file__).parent.parent))
 
 import anyio
 from claude_agent_sdk import InMemorySessionStore
 from claude_agent_sdk.testing import run_session_store_conformance
 from claude_agent_sdk.testing import session_store_conformance as suite
 from claude_agent_sdk.types import SessionKey, SessionListSubkeysKey, SessionStoreEntry
+from disks import in_place_of_os
 from figure import Figure, Outcome, Run
 
 from smartwriter.errors import JournalError
@@ -228,7 +231,7 @@ def _failing_write(part: float) -> Iterator[list[int]]:
             taken.append(os.write(fd, data[: int(len(data) * part)]))
             raise OSError(5, "injected")
 
-    with mock.patch.object(journal, "os", FailingOs()):  # only there: asyncio writes too
+    with in_place_of_os(FailingOs()):
         yield taken
 
 

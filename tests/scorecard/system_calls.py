@@ -33,6 +33,7 @@ from figure import Figure, Outcome, Run, file_system
 from oracle import Disk
 from writers import Entry, entries, forget_folders, in_memory, start
 
+import smartwriter.files.durable as durable
 from smartwriter.errors import AlreadyExists
 from smartwriter.sessions.store import FileSessionStore
 from smartwriter.storage import journal
@@ -409,11 +410,11 @@ def _create_fault(folder: Path, numbers: range) -> str:
 
 def _document(folder: Path) -> None:
     _save(folder, "旧" * 3_000)
-    journal.write_document(folder / "other.md", "other")
+    durable.write_document(folder / "other.md", "other")
 
 
 def _save(folder: Path, text: str = "新" * 5_000) -> None:
-    journal.write_document(folder / "document.md", text)
+    durable.write_document(folder / "document.md", text)
 
 
 def _document_fault(folder: Path, texts: tuple[str, ...]) -> str:
