@@ -13,8 +13,9 @@ import pytest
 from test_main_job import take_turn, take_turns
 from transcripts import entry, entry_uuid
 
-from smartwriter.agent.claude import ClaudeAgent, sdk_reads
+from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, ToolUse
+from smartwriter.sessions.sdk import sdk_reads
 from smartwriter.sessions.transcript import messages
 from smartwriter.storage.journal import Journal
 from smartwriter.tasks.values import Task, Turn, TurnState

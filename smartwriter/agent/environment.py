@@ -1,4 +1,4 @@
-"""Which of our environment the CLI gets.
+"""Which of our environment the CLI gets, and where by it the CLI keeps its own things.
 
 It gets what it needs to run, to reach the API and to log in. Whatever else is there, keys of other
 services and secrets of other programs, is not its business. The SDK adds to the environment that it has
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 _NEEDED = """
     PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TERM COLORTERM TMPDIR TMP TEMP
@@ -46,3 +47,9 @@ def blanked(environment: Mapping[str, str] = os.environ, also: Iterable[str] = (
         for name in environment
         if name.upper() not in wanted and not name.upper().startswith(prefixes)
     }
+
+
+def config_folder(env: Mapping[str, str] = os.environ) -> Path:
+    """Where the CLI keeps its own things."""
+    named = env.get("CLAUDE_CONFIG_DIR") or os.environ.get("CLAUDE_CONFIG_DIR")
+    return Path(named) if named else Path.home() / ".claude"

@@ -100,7 +100,7 @@ def _summariser(workspace: Workspace, offline: bool) -> Summarise:
     """What asks the model, in a short call of its own."""
 
     def summarise(title: str, text: str) -> str | None:
-        from smartwriter.agent.claude import AgentError
+        from smartwriter.agent.conversation import AgentError
         from smartwriter.cli.running import agent
 
         if sys.stderr.isatty():

@@ -182,7 +182,7 @@ def agent(offline: bool, workspace: Workspace, *, typed: bool = False) -> Iterat
 
 def tell_recovered(workspace: Workspace, claude: ClaudeAgent) -> None:
     """Settle what a crash left, and say so, once."""
-    from smartwriter.writing.recovery import config_folder, recover
+    from smartwriter.writing.recovery import recover
 
     if workspace.identify().is_new_copy:
         secho(
@@ -191,7 +191,7 @@ def tell_recovered(workspace: Workspace, claude: ClaudeAgent) -> None:
             err=True,
             fg="yellow",
         )
-    for recovered in recover(workspace, [config_folder(claude.env)]):
+    for recovered in recover(workspace, [claude.config_folder]):
         secho(str(recovered), err=True, fg="yellow")
 
 

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 import smartwriter.system.bounds as bounds
-from smartwriter.agent.claude import sdk_reads
+from smartwriter.agent.environment import config_folder
 from smartwriter.doctor.finding import Finding as Finding
 from smartwriter.doctor.lost import examine_lost, examine_sessions
 from smartwriter.doctor.safety import examine_safety
@@ -26,6 +26,7 @@ from smartwriter.memory.collection import normal
 from smartwriter.memory.proposal import UNDER_WAY
 from smartwriter.memory.proposals import Proposals
 from smartwriter.memory.versions import MemoryVersions
+from smartwriter.sessions.sdk import sdk_reads
 from smartwriter.sessions.transcript import Message, answer_to, messages, relinked, stretches
 from smartwriter.storage.lease import left_by
 from smartwriter.storage.records import now
@@ -34,7 +35,7 @@ from smartwriter.tasks.commands import is_command
 from smartwriter.tasks.draft_text import current_number, sha256_of, sha256_of_bytes
 from smartwriter.tasks.values import ANSWERED, UNFILED, Draft, Revision, Task, Turn, TurnState
 from smartwriter.workspace import Workspace
-from smartwriter.writing.recovery import config_folder, orphans_of, recover
+from smartwriter.writing.recovery import orphans_of, recover
 
 _CONFLICT = re.compile(
     r"sync-conflict-|conflicted copy|\(.*'s conflicted|冲突|\.orig$|[^/]* \(\d+\)\.(md|jsonl)$", re.IGNORECASE

@@ -17,7 +17,6 @@ import uuid
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -26,7 +25,7 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from anyio.to_thread import run_sync
 
-from smartwriter.agent.claude import AgentError, ClaudeAgent
+from smartwriter.agent.conversation import Agent, AgentError
 from smartwriter.errors import Invalid, JournalError, SmartWriterError
 from smartwriter.events import Awaited, Event, Failed, Queued, Withdrawn
 from smartwriter.sessions.orphans import Cli, end, is_alive
@@ -36,7 +35,6 @@ from smartwriter.workspace import Workspace
 from smartwriter.writing.broadcast import Broadcast, follow
 from smartwriter.writing.pool import Place, Pool
 from smartwriter.writing.recovery import (
-    config_folder,
     orphaned,
     recover,
     recover_draft,
@@ -54,7 +52,7 @@ _LISTENER_EVENTS = 10_000  # that a listener may lag behind before it is dropped
 class Engine:
     """Writes the drafts of one workspace. Use it as a context; leaving it waits for all turns."""
 
-    def __init__(self, workspace: Workspace, agent: ClaudeAgent, config: Config | None = None) -> None:
+    def __init__(self, workspace: Workspace, agent: Agent, config: Config | None = None) -> None:
         """:param config: None: the defaults."""
         self.workspace = workspace
         self.agent = agent
@@ -245,16 +243,11 @@ class Engine:
 
     async def _recover(self) -> None:
         try:
-            found = await run_sync(recover, self.workspace, [self.config_folder])
+            found = await run_sync(recover, self.workspace, [self.agent.config_folder])
         except (SmartWriterError, OSError):  # the next turn of the draft tries again, and says why not
             return
         for recovered in found:
             self.publish(recovered.event())
-
-    @property
-    def config_folder(self) -> Path:
-        """Of the CLI, where first turns are."""
-        return config_folder(self.agent.env)
 
     def _leave(self) -> None:
         if self.leaving.is_set() and not self._actors:
@@ -488,7 +481,7 @@ class _Actor:
                 await anyio.sleep(_STOP_POLL_S)
         finally:
             self.awaits = False
-        for recovered in await run_sync(recover_draft, workspace, task, draft, [engine.config_folder]):
+        for recovered in await run_sync(recover_draft, workspace, task, draft, [engine.agent.config_folder]):
             engine.publish(recovered.event())
         await run_sync(remove_folders, workspace, {draft.session_id, *draft.earlier_sessions})
 

@@ -12,7 +12,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -380,9 +380,3 @@ def _entries(workspace: Workspace, task: Task, draft: Draft) -> list[Entry]:
         return workspace.transcript(task, draft).read().entries
     except FileNotFoundError:
         return []
-
-
-def config_folder(env: Mapping[str, str] = os.environ) -> Path:
-    """Where the CLI keeps its own things."""
-    named = env.get("CLAUDE_CONFIG_DIR") or os.environ.get("CLAUDE_CONFIG_DIR")
-    return Path(named) if named else Path.home() / ".claude"

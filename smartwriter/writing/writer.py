@@ -12,10 +12,10 @@ from typing import Any
 
 from anyio.to_thread import run_sync
 
-from smartwriter.agent.claude import (
+from smartwriter.agent.conversation import (
+    Agent,
     AgentError,
     BeganCall,
-    ClaudeAgent,
     Conversation,
     DroppedCall,
     Ended,
@@ -32,7 +32,7 @@ from smartwriter.agent.claude import (
     Unsaid,
     UsedTool,
 )
-from smartwriter.agent.claude import Compacted as Happened
+from smartwriter.agent.conversation import Compacted as Happened
 from smartwriter.agent.endings import EMPTY, REFUSAL, is_too_large, left_out, sentence
 from smartwriter.agent.notes import FORGOTTEN, again
 from smartwriter.agent.prompt import system_prompt
@@ -101,7 +101,7 @@ class DraftWriter:
     def __init__(
         self,
         workspace: Workspace,
-        agent: ClaudeAgent,
+        agent: Agent,
         task: Task,
         draft: Draft,
         publish: Callable[[Event], None],

@@ -31,7 +31,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from smartwriter.agent.claude import UNPRICED
+from smartwriter.agent.conversation import UNPRICED
 
 BANNER = "This is SmartWriter's offline stand-in, not a model: it only repeats what it was asked."
 MODEL = UNPRICED  # what replies, and so transcripts, name as their author
