@@ -11,7 +11,8 @@ from claude_agent_sdk._internal import transcript_mirror_batcher as mirror
 from disks import in_place_of_os
 
 from smartwriter.memory.proposals import Proposals
-from smartwriter.series.finishing import Summary, finish
+from smartwriter.series.finishing import finish
+from smartwriter.series.summary import Summary
 from smartwriter.sessions.store import FileSessionStore
 from smartwriter.tasks.values import Choice, Task, Turn, TurnState
 from smartwriter.turns.parts import Part

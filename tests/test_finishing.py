@@ -17,14 +17,12 @@ import smartwriter.series.finishing as finishing
 from smartwriter.errors import DraftBusy, Invalid
 from smartwriter.memory.index import IndexEntry, entries, with_entry
 from smartwriter.memory.proposals import Proposals
-from smartwriter.series.finishing import (
+from smartwriter.series.finishing import check_open, finish, reopen
+from smartwriter.series.summary import (
     MARK,
     MAX_GIST,
     Summary,
-    check_open,
-    finish,
     parse_summary,
-    reopen,
     summary_of_text,
     summary_prompt,
 )

@@ -20,9 +20,10 @@ from smartwriter.agent.offline.server import ApiError, OfflineModel, Reply, Requ
 from smartwriter.errors import Invalid, JournalBusy
 from smartwriter.memory.proposals import Proposals
 from smartwriter.memory.versions import MemoryVersions
-from smartwriter.series.finishing import Summary, finish, reopen
+from smartwriter.series.finishing import finish, reopen
 from smartwriter.series.renaming import rename_collection
 from smartwriter.series.staleness import stale
+from smartwriter.series.summary import Summary
 from smartwriter.storage.journal import Journal
 from smartwriter.tasks.values import Draft, Task, TurnState
 from smartwriter.trials.forking import fork

@@ -13,16 +13,8 @@ from smartwriter.cli.app import as_json, in_workspace, offline_option, print_jso
 from smartwriter.cli.terminal import secho
 from smartwriter.errors import Invalid
 from smartwriter.memory.index import IndexEntry, find
-from smartwriter.series.finishing import (
-    Summary,
-    finish,
-    has_index,
-    index_entries,
-    parse_summary,
-    reopen,
-    summary_of_text,
-    summary_prompt,
-)
+from smartwriter.series.finishing import finish, has_index, index_entries, reopen
+from smartwriter.series.summary import Summary, parse_summary, summary_of_text, summary_prompt
 from smartwriter.tasks.values import Finished, Task
 from smartwriter.workspace import Workspace
 

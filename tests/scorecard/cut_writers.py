@@ -21,7 +21,8 @@ import smartwriter.storage.journal as journal
 from smartwriter.events import TextDelta
 from smartwriter.memory.proposals import Proposals
 from smartwriter.memory.versions import MemoryVersions
-from smartwriter.series.finishing import Summary, finish, reopen
+from smartwriter.series.finishing import finish, reopen
+from smartwriter.series.summary import Summary
 from smartwriter.tasks.values import Task, Turn, TurnState
 from smartwriter.turns.live import LiveJournal
 from smartwriter.turns.parts import Part
