@@ -29,10 +29,11 @@ from smartwriter.agent.offline.server import (
 )
 from smartwriter.doctor.examine import examine
 from smartwriter.events import Compacted
+from smartwriter.pages.history import history_markdown
 from smartwriter.sessions.speakers import prompts
 from smartwriter.sessions.transcript import messages
 from smartwriter.tasks.values import Turn, TurnState
-from smartwriter.trials.history import history_markdown, history_of
+from smartwriter.trials.history import history_of
 from smartwriter.workspace import Workspace
 from smartwriter.writing.engine import Engine
 

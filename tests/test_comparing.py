@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 from rich.cells import cell_len
 from rich.console import Console
 
-from smartwriter.cli.comparing import compare_command, compared, html_page, show
+from smartwriter.cli.comparing import compare_command, show
+from smartwriter.pages.comparison import compared, comparison_page
 from smartwriter.workspace import Workspace
 
 BEFORE = """\
@@ -209,7 +210,7 @@ class _Page(HTMLParser):
 
 def test_the_page() -> None:
     """Escaped, well formed, in need of nothing else, for light and dark, with every change in it."""
-    text = html_page(compared(("<a>", BEFORE), ("b", AFTER)))
+    text = comparison_page(compared(("<a>", BEFORE), ("b", AFTER)))
     page = _Page()
     page.feed(text)
     page.close()
@@ -226,6 +227,7 @@ def test_the_page() -> None:
     assert "Paragraph 2, moved from 6" in text and "Paragraph 6 moved to 2" in text
     assert 'dir="auto"' in text and "prefers-color-scheme: dark" in text
     assert "<script" not in text and not re.search(r"https?:|url\(", text)
+    assert 'http-equiv="Content-Security-Policy" content="default-src \'none\';' in text
 
 
 @pytest.mark.parametrize(
@@ -242,12 +244,18 @@ def test_the_page() -> None:
 )
 def test_the_page_names_its_script(text: str, language: str) -> None:
     """Han looks different in Chinese and in Japanese, and a browser must know which it is."""
-    assert f'<main lang="{language}">' in html_page(compared(("a", ""), ("b", text)))
+    assert f'<article lang="{language}">' in comparison_page(compared(("a", ""), ("b", text)))
+
+
+def test_a_page_shows_what_it_cannot_hold() -> None:
+    """A control character stands there by its picture, so two texts that differ in one look different."""
+    text = comparison_page(compared(("a", "one \x07"), ("b", "one \x1b\x7f")))
+    assert "<del>␇</del>" in text and "<ins>␛␡</ins>" in text
 
 
 def test_a_stray_half_of_an_emoji_can_be_written() -> None:
     """It is replaced: no page can hold it."""
-    html_page(compared(("a", "x"), ("b", "x \ud83d"))).encode()
+    comparison_page(compared(("a", "x"), ("b", "x \ud83d"))).encode()
 
 
 # The command ------------------------------------------------------------------------------------

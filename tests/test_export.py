@@ -23,17 +23,12 @@ import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 from smartwriter.cli.exporting import export_command
 from smartwriter.errors import Invalid, SessionMissing, SmartWriterError
-from smartwriter.export.export import Document, direction_of, export, guessed_language
+from smartwriter.export.export import Document, export
+from smartwriter.pages.history import export_history, history_markdown, history_page
 from smartwriter.tasks.values import MAIN, Task, Turn, TurnState, Usage
 from smartwriter.text.comparison import compare
-from smartwriter.trials.history import (
-    History,
-    Step,
-    export_history,
-    history_markdown,
-    history_of,
-    history_page,
-)
+from smartwriter.text.language import direction_of, guessed_language
+from smartwriter.trials.history import History, Step, history_of
 from smartwriter.workspace import Workspace
 
 CONVERTED = (".html", ".docx", ".epub", ".txt")

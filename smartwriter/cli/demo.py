@@ -31,6 +31,7 @@ from smartwriter.cli.progress import Progress
 from smartwriter.cli.running import OFFLINE_URL
 from smartwriter.events import Event, parse
 from smartwriter.tasks.values import Task
+from smartwriter.text.language import guessed_language
 from smartwriter.text.words import count_words
 from smartwriter.workspace import Workspace
 
@@ -100,7 +101,7 @@ class _Story:
         for task in self._tasks:
             self._show_cut_off(task, heard[task.id])
         self._say("A new process goes on in the middle of each sentence.")
-        self._run([_ON_AGAIN[_language(article["prompt1"])] for article in articles])
+        self._run([_ON_AGAIN[guessed_language(article["prompt1"])] for article in articles])
         self._fork()
         self._say("What became of the first one, version by version:")
         self._command("log", self._tasks[0].id)
@@ -227,7 +228,7 @@ def _type_the_texts(request: Request) -> Reply:
     from smartwriter.agent.offline import server as offline
 
     article, step = _place(request)
-    language = _language(article["prompt1"])
+    language = guessed_language(article["prompt1"])
     if request.tool_results:
         done = {"zh": "写进草稿了。", "en": "It is in the draft now."}[language]
         return [offline.Text(done, pause_s=_TYPING_S)]
@@ -262,10 +263,6 @@ def _place(request: Request) -> tuple[dict[str, Any], str]:
             steps = {article["prompt1"]: "prompt1", article["prompt2"]: "prompt2"}
             return article, steps.get(request.prompt, "again")
     raise ValueError(f"The demo has no answer to {request.prompt[:60]!r}.")
-
-
-def _language(text: str) -> str:
-    return "zh" if any("\u4e00" <= character <= "\u9fff" for character in text) else "en"
 
 
 def _texts() -> dict[str, Any]:

@@ -78,7 +78,8 @@ def _document(workspace: Workspace, wanted: str) -> Document:
 
 
 def _export_history(workspace: Workspace, wanted: str, output: Path | None) -> None:
-    from smartwriter.trials.history import export_history, history_markdown, history_of
+    from smartwriter.pages.history import export_history, history_markdown
+    from smartwriter.trials.history import history_of
 
     task, draft, revision = workspace.tasks.resolve_revision(wanted)
     if revision is not None:

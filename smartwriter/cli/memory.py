@@ -67,7 +67,8 @@ def diff_memory(workspace: Workspace, name: str, first: int | None, second: int 
 
     Without numbers: between the last two; with one: from that to the last.
     """
-    from smartwriter.cli.comparing import compared, show
+    from smartwriter.cli.comparing import show
+    from smartwriter.pages.comparison import compared
 
     log = _log(workspace, workspace.collection(name))
     if len(log) < 2 and first is None:

@@ -34,7 +34,9 @@ import smartwriter.files.output as output
 from smartwriter.errors import Invalid
 from smartwriter.export.inlines import SPANS, Ours, filler_for, with_fillers, with_line_ends, with_tags
 from smartwriter.export.pictures import Pictures
+from smartwriter.pages.page import page, printable
 from smartwriter.storage.records import now
+from smartwriter.text.language import direction_of, guessed_language
 from smartwriter.text.words import front_matter
 
 ENDINGS = (".md", ".html", ".docx", ".epub", ".txt", ".json")
@@ -81,17 +83,7 @@ def export(document: Document, path: Path) -> None:
     :raises Invalid: for another ending, a place that no file can be written to, a text that cannot
         be converted, or when pandoc is missing. :raises OSError: when the disk fails.
     """
-    output.write(path, converted(document, checked_ending(path, ENDINGS)))
-
-
-def checked_ending(path: Path, endings: tuple[str, ...]) -> str:
-    """The ending of a path that a file can be written to. :raises Invalid:"""
-    ending = path.suffix.lower()
-    if ending not in endings:
-        known = f"{', '.join(endings[:-1])} or {endings[-1]}"
-        raise Invalid(f"{path.name or str(path)!r} does not say the format: it must end in {known}.")
-    output.check(path, force=True)
-    return ending
+    output.write(path, converted(document, output.checked_ending(path, ENDINGS)))
 
 
 def converted(document: Document, ending: str) -> bytes:
@@ -170,41 +162,6 @@ def _words(value: object) -> tuple[str, ...]:
     entries = value if isinstance(value, list) else [value]
     words = (" ".join(entry.split()) for entry in entries if isinstance(entry, str))
     return tuple(word for word in words if word)
-
-
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-
-
-def printable(text: str) -> str:
-    """A text with LF line ends, and U+FFFD for what neither XML nor UTF-8 can hold."""
-    return _UNPRINTABLE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
-
-
-# A Chinese character counts as much as a word of the other scripts.
-_SCRIPTS = {
-    "han": re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"),
-    "kana": re.compile("[\u3041-\u30ff\uff66-\uff9d]"),
-    "ko": re.compile("[\u1100-\u11ff\u3131-\u318e\uac00-\ud7af]+"),
-    "ar": re.compile("[\u0620-\u065f\u066e-\u06ff\u0750-\u077f\u08a0-\u08ff\ufb50-\ufdff\ufe70-\ufefc]+"),
-    "he": re.compile("[\u0590-\u05ff\ufb1d-\ufb4f]+"),
-    "en": re.compile("[A-Za-z\u00c0-\u024f\u0370-\u052f]+"),
-}
-_RIGHT_TO_LEFT = frozenset({"ar", "he", "fa", "ur", "yi", "ps", "sd", "ug", "dv", "ckb"})
-
-
-def guessed_language(text: str) -> str:
-    """``zh``, ``ja``, ``ko``, ``ar``, ``he`` or, for all that is in no such script, ``en``."""
-    count = {name: sum(1 for _ in letters.finditer(text)) for name, letters in _SCRIPTS.items()}
-    kana, han = count.pop("kana"), count.pop("han")
-    # Japanese prose is about half kana; a Chinese text may quote some.
-    count["ja" if kana * 5 > kana + han else "zh"] = kana + han
-    most = max(count, key=lambda name: count[name])
-    return most if count[most] else "en"
-
-
-def direction_of(language: str) -> str:
-    """``rtl`` or ``ltr``."""
-    return "rtl" if language.lower().split("-")[0] in _RIGHT_TO_LEFT else "ltr"
 
 
 # Pandoc --------------------------------------------------------------------------------------
@@ -477,67 +434,3 @@ def _strings(value: Node) -> Iterator[str]:
             return
         case {"c": content}:
             yield from _strings(content)
-
-
-# Pages ---------------------------------------------------------------------------------------
-
-CSS = """\
-:root { color-scheme: light dark; --ink: #1d1d1f; --paper: #fdfcfa; --soft: #6b6b70;
-  --line: #d9d6d0; --box: #f3f1ec; --gained: #dff3e2; --lost: #fae1df; --moved: #e3ebf8; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e4e0; --paper: #191a1c; --soft: #a0a0a6; --line: #3a3b3f; --box: #232428;
-    --gained: #1f3d26; --lost: #4a2423; --moved: #24344f; } }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--paper); color: var(--ink); font: 1.0625rem/1.75 system-ui,
-  "Noto Sans", "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", sans-serif; }
-main { max-width: 42rem; margin: 0 auto; padding: 3rem 1.25rem 5rem; overflow-wrap: anywhere; }
-h1, h2, h3, h4 { line-height: 1.3; margin: 2em 0 .6em; }
-header h1 { margin-top: 0; }
-.about { color: var(--soft); font-size: .9rem; margin: .2em 0; }
-img { max-width: 100%; height: auto; }
-a { color: inherit; text-underline-offset: .2em; }
-blockquote { margin: 1em 0; margin-inline: 0; padding-inline-start: 1em;
-  border-inline-start: 3px solid var(--line); }
-pre { background: var(--box); padding: .8em 1em; border-radius: 6px; white-space: pre-wrap; }
-code { font: .9em ui-monospace, Menlo, Consolas, monospace; }
-table { border-collapse: collapse; display: block; overflow-x: auto; }
-th, td { border: 1px solid var(--line); padding: .35em .7em; text-align: start; }
-hr { border: 0; border-top: 1px solid var(--line); margin: 2.5em 0; }
-section.step { border-top: 1px solid var(--line); padding-top: .5em; margin-top: 2em; }
-section.step h2 { font-size: 1.1rem; margin: .8em 0 .2em; }
-.said { white-space: pre-wrap; unicode-bidi: plaintext; margin: .8em 0; }
-.warning { background: var(--lost); padding: .6em 1em; border-radius: 6px; }
-summary { cursor: pointer; color: var(--soft); }
-.passage { margin: .4em 0; padding: .2em .6em; border-radius: 4px; }
-.passage.added, ins { background: var(--gained); text-decoration: none; }
-.passage.removed, del { background: var(--lost); }
-.passage.moved { background: var(--moved); }
-.passage.same { color: var(--soft); }
-@media print { :root { --paper: #fff; --ink: #000; } body { font-size: 11pt; }
-  main { max-width: none; padding: 0; } h1, h2, h3 { break-after: avoid; } }
-"""
-
-
-_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-
-
-def page(title: str, language: str, body: str) -> str:
-    """A whole HTML page, which loads nothing. :param body: HTML; the title is plain text."""
-    language = html.escape(language)
-    return f"""<!DOCTYPE html>
-<html lang="{language}" dir="{direction_of(language)}">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<title>{html.escape(title)}</title>
-<style>
-{CSS}</style>
-</head>
-<body>
-<main>
-{body}
-</main>
-</body>
-</html>
-"""

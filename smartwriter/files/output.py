@@ -30,6 +30,16 @@ def check(path: Path, *, force: bool = False) -> None:
         raise Invalid(f"{path} is there already; to write over it, add --force.")
 
 
+def checked_ending(path: Path, endings: tuple[str, ...]) -> str:
+    """The ending of a path that a file can be written to. :raises Invalid:"""
+    ending = path.suffix.lower()
+    if ending not in endings:
+        known = f"{', '.join(endings[:-1])} or {endings[-1]}"
+        raise Invalid(f"{path.name or str(path)!r} does not say the format: it must end in {known}.")
+    check(path, force=True)
+    return ending
+
+
 def write(path: Path, data: bytes) -> None:
     """Write a file as a whole; a link stays one. Where anything fails, an older one stands. Blocking.
 

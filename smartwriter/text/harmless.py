@@ -27,8 +27,8 @@ def harmless(text: str) -> str:
     """A text as a terminal may get it: lines, tabs, and nothing else that acts."""
     if not _ANY.search(text):
         return text
-    text = _RETURNS.sub(lambda end: _picture("\r") if end[1] is None else end[1], text)
-    return _ANY.sub(lambda acting: _picture(acting[0]), text)
+    text = _RETURNS.sub(lambda end: picture("\r") if end[1] is None else end[1], text)
+    return _ANY.sub(lambda acting: picture(acting[0]), text)
 
 
 def is_harmless_name(name: str) -> bool:
@@ -36,7 +36,8 @@ def is_harmless_name(name: str) -> bool:
     return _ON_ONE_LINE.fullmatch(name) is not None
 
 
-def _picture(acting: str) -> str:
+def picture(acting: str) -> str:
+    """What is shown for a character that would act."""
     if acting < " ":
         return chr(0x2400 + ord(acting))
     return "\u2421" if acting == "\x7f" else "\ufffd"
