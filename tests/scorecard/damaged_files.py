@@ -4,34 +4,32 @@ A small transcript, full of nested objects that look like entries, is damaged by
 cuts, flipped bits, NULs, missing stretches, lines glued to torn ones, garbage, duplicates, CRLF,
 byte order marks. Each variant is written to a memory-backed disk, if there is one, and read by
 ``read`` and by ``stream``, which must agree; of each transcript all single splices, then random
-pairs (a quick run takes every twentieth of both). Held to:
+pairs (a quick run takes every twentieth of both).
 
-- An *untouched* entry, none of whose bytes were replaced, is returned, in order, once for each
-  time it is there.
-- A *touched* one may be absent, or be what its bytes now say: JSON from where it began, or a line
-  that as a whole is an object. Anything else that is returned is *invented*. (Where bytes are missing
-  without a trace, what is left may say what no reader can tell from an entry, and is counted as
-  *merged*: the start of one entry and the end of another that together are JSON; and an object just
-  before the next or the end of the line, which is the first thing on its line, or has the marks of
-  an entry and stands where by the text before it no object can be: so a glued entry looks.)
+A variant is made of *pieces*: runs of bytes that stood together before. So it is known where each
+entry went, and nothing is asked of the text that the reader could be wrong about in the same way:
+
+- An *untouched* entry is one whole piece. If it has its line to itself it is returned, in order, once
+  for each time it is there. Of those that are glued to something some cannot be told from an object
+  nested in it, by no reader: a share of them is *excused*, and no more. (Nothing is asked of a glued line
+  that says nothing of a session.)
+- Anything else that is returned has a splice inside: it is what its bytes now say. Where they are all
+  of one piece it was nested in an entry, and is *promoted*: never by one splice, and hardly ever by
+  two, which can lay it bare from both sides.
+- Hardly any of those with a splice inside begins elsewhere than an entry did: these are *merged*.
 - Every byte lies in one returned entry, or in one damaged stretch, or is white space.
-
-Excused, and counted, is an untouched entry that nothing tells from an object nested in the damage
-it is glued to: one that bears no mark of an entry; and, unless a uuid links it to the entry before
-it or to the one on the next line, one that stands where a value was awaited, or before what goes on
-as behind a value, or with damage on either side. Where two of these are so, links are not enough.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
@@ -49,19 +47,29 @@ VARIANTS = 1_000_000
 _PROCESSES = 2
 _PAIRS = 60_000  # of one transcript, before the next one is made up
 _THROUGH_STORE = 997  # every so many variants are loaded through the store too
+_WHITE = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 _TIMEOUT_S = 3600
+
+# What nobody can tell: how many of each kind of glued entries may be missing, ...
+_LINKED, _UNLINKED, _BARE_GLUED = "glued and linked", "glued without a link", "glued and bare"
+_MOST_EXCUSED = {_LINKED: 0.02, _UNLINKED: 0.08, _BARE_GLUED: 1.0}
+# ... and in how many of the variants something may be returned that is no entry.
+_MERGED, _LAID_BARE = "merged", "promoted by two splices"
+_MOST_RETURNED = {_MERGED: 0.002, _LAID_BARE: 0.000_05}
 
 
 # --- variants -------------------------------------------------------------------------------
 
 
-class Kept(NamedTuple):
-    """An untouched entry in a file."""
+class Piece(NamedTuple):
+    """Bytes that stood together before the damage."""
 
-    offset: int
-    number: int
-    """Its index in the transcript that was damaged."""
+    data: bytes
+    number: int | None = None
+    """The entry that they are of; None for line ends, and for what the damage brought."""
+    at: int = 0
+    """Where in that entry they begin."""
 
 
 @dataclass(frozen=True)
@@ -70,55 +78,48 @@ class Variant:
 
     lines: tuple[bytes, ...]
     """Of the transcript before its damage, without their LFs."""
-    entries: tuple[Entry, ...]
-    data: bytes
-    kept: tuple[Kept, ...]
-    began: tuple[int, ...] = ()
-    """Offsets of the first bytes of touched entries, as far as these bytes still stand."""
-    ended: tuple[int, ...] = ()
-    """Offsets behind the last bytes of touched entries, as far as these bytes still stand."""
+    pieces: tuple[Piece, ...]
     damages: tuple[str, ...] = ()
 
-    def splice(
-        self, kind: str, start: int, stop: int, new: bytes, inserted: tuple[Kept, ...] = ()
-    ) -> Variant:
-        """Put other bytes in the place of a stretch.
+    @cached_property
+    def data(self) -> bytes:
+        return b"".join(piece.data for piece in self.pieces)
 
-        :param inserted: the whole entries in the new bytes, by their offsets there.
-        """
-        shift = len(new) - (stop - start)
-        before, after = [], []
-        began = [at if at < start else at + shift for at in self.began if not start <= at < stop]
-        ended = [at if at <= start else at + shift for at in self.ended if not start < at <= stop]
-        for kept in self.kept:
-            end = kept.offset + len(self.lines[kept.number])
-            if end <= start:
-                before.append(kept)
-            elif kept.offset >= stop:
-                after.append(Kept(kept.offset + shift, kept.number))
-            else:
-                began += [kept.offset] if kept.offset < start else []
-                ended += [end + shift] if end > stop else []
-        return Variant(
-            self.lines,
-            self.entries,
-            self.data[:start] + new + self.data[stop:],
-            (*before, *(Kept(start + offset, number) for offset, number in inserted), *after),
-            tuple(began),
-            tuple(ended),
-            (*self.damages, f"{kind} {start}-{stop} {new[:40]!r}"),
-        )
+    @cached_property
+    def kept(self) -> list[int]:
+        """Where its untouched entries begin."""
+        return [offset for offset, piece in _placed(self.pieces) if self.is_entry(piece)]
+
+    def is_entry(self, piece: Piece) -> bool:
+        return piece.number is not None and len(piece.data) == len(self.lines[piece.number])
+
+    def splice(self, kind: str, start: int, stop: int, *new: Piece) -> Variant:
+        """Put other bytes in the place of a stretch."""
+        before, after = _between(self.pieces, 0, start), _between(self.pieces, stop, len(self.data))
+        shown = b"".join(piece.data for piece in new)[:40]
+        damages = (*self.damages, f"{kind} {start}-{stop} {shown!r}")
+        return Variant(self.lines, (*before, *new, *after), damages)
+
+
+def _placed(pieces: Iterable[Piece]) -> Iterator[tuple[int, Piece]]:
+    offset = 0
+    for piece in pieces:
+        yield offset, piece
+        offset += len(piece.data)
+
+
+def _between(pieces: Iterable[Piece], start: int, stop: int) -> Iterator[Piece]:
+    for offset, piece in _placed(pieces):
+        first, last = max(start - offset, 0), min(stop - offset, len(piece.data))
+        if first < last:
+            yield Piece(piece.data[first:last], piece.number, piece.at + first)
 
 
 def transcript(rng: random.Random) -> Variant:
     """An undamaged transcript, short: every byte of it will be damaged in turn."""
-    entries = _entries(rng)
-    lines = tuple(journal.encode(entry).rstrip(b"\n") for entry in entries)
-    data, kept = b"", []
-    for number, line in enumerate(lines):
-        kept.append(Kept(len(data), number))
-        data += line + b"\n"
-    return Variant(lines, tuple(entries), data, tuple(kept))
+    lines = tuple(journal.encode(entry).rstrip(b"\n") for entry in _entries(rng))
+    pieces = [piece for number, line in enumerate(lines) for piece in (Piece(line, number), Piece(b"\n"))]
+    return Variant(lines, tuple(pieces))
 
 
 def _entries(rng: random.Random) -> list[Entry]:
@@ -194,13 +195,16 @@ def _progress(rng: random.Random) -> Entry:
     return {"type": "progress", "data": {"message": message, "type": "agent"}, "sessionId": "s"}
 
 
+_BARE: Entry = {"type": "agent_metadata", "agentType": "critic"}
+
+
 def _service(rng: random.Random) -> Entry:
     return rng.choice(
         [
             {"type": "summary", "summary": _words(rng), "leafUuid": _uuid(rng)},
             {"type": "queue-operation", "operation": "enqueue", "timestamp": "t", "sessionId": "s"},
             {"type": "mode", "mode": "normal", "sessionId": "s"},
-            {"type": "agent_metadata", "agentType": "critic"},
+            _BARE,
         ]
     )
 
@@ -213,24 +217,25 @@ def singles(whole: Variant) -> Iterator[Variant]:
     size = len(whole.data)
     yield whole
     for at in range(size):
-        yield whole.splice("cut", at, size, b"")
+        yield whole.splice("cut", at, size)
         yield _torn_and_glued(whole, at)
         for bit in range(8):
-            yield whole.splice("flip", at, at + 1, bytes([whole.data[at] ^ 1 << bit]))
+            yield whole.splice("flip", at, at + 1, Piece(bytes([whole.data[at] ^ 1 << bit])))
         for length in (1, 7, 64, 400):
             stop = min(at + length, size)
-            yield whole.splice("nul", at, stop, bytes(stop - at))
-            yield whole.splice("hole", at, stop, b"")
-    for kept in whole.kept:
-        yield from _around_line(whole, kept)
-    yield whole.splice("bom", 0, 0, _BOM)
-    yield whole.splice("nul", size, size, bytes(1728))
+            yield whole.splice("nul", at, stop, Piece(bytes(stop - at)))
+            yield whole.splice("hole", at, stop)
+    for offset, piece in list(_placed(whole.pieces)):
+        if piece.number is not None:
+            yield from _around_line(whole, offset, offset + len(piece.data))
+    yield whole.splice("bom", 0, 0, Piece(_BOM))
+    yield whole.splice("nul", size, size, Piece(bytes(1728)))
 
 
 def _torn_and_glued(whole: Variant, at: int) -> Variant:
     """A write that broke off, and the next one right behind it."""
     line_end = whole.data.index(b"\n", at)
-    return whole.splice("glue", at, line_end + 1, b"")
+    return whole.splice("glue", at, line_end + 1)
 
 
 _GARBAGE = [
@@ -253,19 +258,18 @@ _GARBAGE = [
 ]
 
 
-def _around_line(whole: Variant, kept: Kept) -> Iterator[Variant]:
+def _around_line(whole: Variant, start: int, end: int) -> Iterator[Variant]:
     """What comes before a line: garbage, one more copy of each entry, the torn head of each."""
     for garbage in _GARBAGE:
-        yield whole.splice("garbage", kept.offset, kept.offset, garbage)
+        yield whole.splice("garbage", start, start, Piece(garbage))
     for number, line in enumerate(whole.lines):
-        copy = (Kept(0, number),)
-        yield whole.splice("duplicate", kept.offset, kept.offset, line + b"\n", copy)
-        yield whole.splice("glued duplicate", kept.offset, kept.offset, line, copy)
+        copy = Piece(line, number)
+        yield whole.splice("duplicate", start, start, copy, Piece(b"\n"))
+        yield whole.splice("glued duplicate", start, start, copy)
         for at in range(1, len(line), 3):
-            yield whole.splice("torn head", kept.offset, kept.offset, line[:at])
-    end = kept.offset + len(whole.lines[kept.number])
-    yield whole.splice("crlf", end, end, b"\r")
-    yield whole.splice("no lf", end, end + 1, b"")
+            yield whole.splice("torn head", start, start, Piece(line[:at], number))
+    yield whole.splice("crlf", end, end, Piece(b"\r"))
+    yield whole.splice("no lf", end, end + 1)
 
 
 def pairs(whole: Variant, rng: random.Random) -> Iterator[Variant]:
@@ -282,17 +286,19 @@ def _at_random(variant: Variant, rng: random.Random) -> Variant:
     stop = min(at + rng.choice([1, 2, 5, 16, 64, 200, 1000]), size)
     match rng.choice(["cut", "flip", "nul", "hole", "glue", "garbage", "copy", "head", "crlf"]):
         case "cut":
-            return variant.splice("cut", at, size, b"")
+            return variant.splice("cut", at, size)
         case "flip":
-            return variant.splice("flip", at, at + 1, bytes([variant.data[at] ^ 1 << rng.randrange(8)]))
+            return variant.splice(
+                "flip", at, at + 1, Piece(bytes([variant.data[at] ^ 1 << rng.randrange(8)]))
+            )
         case "nul":
-            return variant.splice("nul", at, stop, bytes(stop - at))
+            return variant.splice("nul", at, stop, Piece(bytes(stop - at)))
         case "hole":
-            return variant.splice("hole", at, stop, b"")
+            return variant.splice("hole", at, stop)
         case "glue" if b"\n" in variant.data[at:]:
             return _torn_and_glued(variant, at)
         case "garbage":
-            return variant.splice("garbage", at, at, rng.choice(_GARBAGE))
+            return variant.splice("garbage", at, at, Piece(rng.choice(_GARBAGE)))
         case "copy" | "head" as kind:
             return _one_more(variant, rng, whole=kind == "copy")
         case _:
@@ -302,16 +308,16 @@ def _at_random(variant: Variant, rng: random.Random) -> Variant:
 def _one_more(variant: Variant, rng: random.Random, *, whole: bool) -> Variant:
     number = rng.randrange(len(variant.lines))
     line = variant.lines[number]
-    at = rng.choice(variant.kept).offset if variant.kept else len(variant.data)
+    at = rng.choice(variant.kept) if variant.kept else len(variant.data)
     if whole:
-        return variant.splice("duplicate", at, at, line + b"\n", (Kept(0, number),))
-    return variant.splice("torn head", at, at, line[: rng.randrange(1, len(line))])
+        return variant.splice("duplicate", at, at, Piece(line, number), Piece(b"\n"))
+    return variant.splice("torn head", at, at, Piece(line[: rng.randrange(1, len(line))], number))
 
 
 def _crlf(variant: Variant) -> Variant:
     at = len(variant.data)
     while (at := variant.data.rfind(b"\n", 0, at)) >= 0:
-        variant = variant.splice("crlf", at, at, b"\r")
+        variant = variant.splice("crlf", at, at, Piece(b"\r"))
     return variant
 
 
@@ -324,163 +330,83 @@ class Tally:
 
     counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
-    """The first of each kind of problem."""
+    """The first of each kind."""
 
-    def note(self, problem: str, variant: Variant) -> None:
-        self.counts[problem] += 1
-        self.examples.setdefault(problem, f"{'; '.join(variant.damages)} of {variant.data!r}")
+    def note(self, kind: str, variant: Variant) -> None:
+        self.counts[kind] += 1
+        self.examples.setdefault(kind, f"{'; '.join(variant.damages)} of {variant.data!r}")
 
     def add(self, other: Tally) -> None:
         self.counts += other.counts
         self.examples = other.examples | self.examples
 
 
-class Site(NamedTuple):
-    """A place in a file where an entry may be found."""
-
-    offset: int
+class Span(NamedTuple):
+    start: int
     end: int
     entry: Entry
 
 
 def check(variant: Variant, entries: list[Entry], damage: list[Damage], tally: Tally) -> None:
-    """Compare what was read of a variant with what is there."""
-    found = [_kept_site(variant, kept) for kept in variant.kept]
-    if [site.entry for site in found] != entries:
-        found = _check_entries(variant, entries, damage, tally)
-    _check_damage(variant, found, damage, tally)
-
-
-def _kept_site(variant: Variant, kept: Kept) -> Site:
-    end = kept.offset + len(variant.lines[kept.number])
-    return Site(kept.offset, end, variant.entries[kept.number])
-
-
-def _check_entries(variant: Variant, entries: list[Entry], damage: list[Damage], tally: Tally) -> list[Site]:
-    """The places of the entries."""
-    kept = {kept.offset: _kept_site(variant, kept) for kept in variant.kept}
-    touched = {site.offset: site for site in _touched_sites(variant)}
-    merged = {site.offset: site for site in _merged_sites(variant)}
-    sites = merged | touched | kept
-    # What lies in a damaged stretch was not returned, whatever equals it elsewhere.
-    left = [sites[at] for at in sorted(sites) if not _lies_in(sites[at], damage)]
-    found: list[Site] = []
-    for entry in entries:
-        place = next((place for place, site in enumerate(left) if site.entry == entry), None)
-        if place is None:
-            tally.note("invented", variant)
+    """Hold what was read of a variant to how it was made."""
+    try:
+        spans = list(_beside(variant.data, damage))
+    except ValueError as error:
+        tally.note(str(error), variant)
+        return
+    if [span.entry for span in spans] != entries:
+        tally.note("not what stands beside the damage", variant)
+        return
+    returned = {span.start: span for span in spans}
+    for offset, piece in _placed(variant.pieces):
+        if not variant.is_entry(piece):
             continue
-        site = left[place]
-        left = left[place + 1 :]
-        found.append(site)
-        if site.offset in merged and site.offset not in touched | kept:
-            tally.note("merged", variant)
-    for offset in kept.keys() - {site.offset for site in found}:
-        excused = _is_excused(variant, kept[offset], found)
-        tally.note("excused" if excused else "missing", variant)
-    return found
+        found = returned.pop(offset, None)
+        glued = _glued(variant.data, offset, piece.data)
+        if glued:
+            tally.counts[glued] += 1
+        if found is None or found.end != offset + len(piece.data):
+            tally.note(_excused(glued) if glued else "missing", variant)
+    for span in returned.values():
+        offset, piece = max(one for one in _placed(variant.pieces) if one[0] <= span.start)
+        behind = offset + len(piece.data)
+        if span.end <= behind:
+            tally.note("promoted" if len(variant.damages) == 1 else _LAID_BARE, variant)
+        elif span.start != offset or piece.at > 0 or piece.number is None:
+            tally.note(_MERGED, variant)
 
 
-def _lies_in(site: Site, damage: list[Damage]) -> bool:
-    return any(at < site.end and site.offset < at + length for at, length in damage)
+def _excused(glued: str) -> str:
+    return f"{glued}, excused"
 
 
-def _touched_sites(variant: Variant) -> Iterator[Site]:
-    """What touched entries now say."""
-    offset = 0
-    for line in variant.data.split(b"\n"):
-        for start in {0, len(line) - len(line.removeprefix(_BOM))}:
-            if (entry := _object(line[start:])) is not None:
-                yield Site(offset + start, offset + len(line), entry)
-        offset += len(line) + 1
-    for offset in variant.began:
-        yield from _object_from(variant.data, offset)
+def _beside(data: bytes, damage: list[Damage]) -> Iterator[Span]:
+    """The objects that all but the damage consists of. :raises ValueError: it consists of more."""
+    at = len(_BOM) if data.startswith(_BOM) else 0
+    for offset, length in [*damage, (len(data), 0)]:
+        if not at <= offset <= offset + length <= len(data) or b"\n" in data[offset : offset + length]:
+            raise ValueError("damage misplaced")
+        while gap := data[at:offset].lstrip(_WHITE):
+            start = offset - len(gap)
+            try:
+                text = gap.decode("utf-8", "surrogatepass")
+                value, end = json.JSONDecoder().raw_decode(text)
+            except ValueError:
+                raise ValueError("damage unreported") from None
+            at = start + len(text[:end].encode("utf-8", "surrogatepass"))
+            yield Span(start, at, value)
+        at = offset + length
 
 
-def _merged_sites(variant: Variant) -> Iterator[Site]:
-    """What may be taken for an entry although it never was one."""
-    whole = [_kept_site(variant, kept) for kept in variant.kept]
-    start = len(variant.data)
-    while (start := variant.data.rfind(b"{", 0, start)) >= 0:
-        head = variant.data[variant.data.rfind(b"\n", 0, start) + 1 : start]
-        for site in _object_from(variant.data, start):
-            tail = variant.data[site.end :].split(b"\n", 1)[0].strip(b"\0 \t\r")[:1]
-            stands_out = not head or (not _MARKS.isdisjoint(site.entry) and _is_torn(head))
-            is_glued = tail in [b"", b"{"] and stands_out
-            is_nested = any(kept.offset <= start < kept.end for kept in whole)
-            if (site.end in variant.ended or is_glued) and not is_nested:
-                yield site
-
-
-def _is_torn(head: bytes) -> bool:
-    """Whether an object is the last thing to come behind this beginning of a line."""
-    text = head.decode("utf-8", "surrogateescape")
-    try:
-        json.loads(text + '{"')
-    except json.JSONDecodeError as error:
-        return error.pos >= len(text) and not error.msg.startswith("Unterminated")
-    return False
-
-
-def _object(line: bytes) -> Entry | None:
-    try:
-        value = json.loads(line.decode("utf-8", "surrogatepass"))
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _object_from(data: bytes, start: int) -> Iterator[Site]:
-    text = data[start:].split(b"\n", 1)[0].decode("utf-8", "surrogateescape")
-    with contextlib.suppress(ValueError):  # not JSON, or not UTF-8
-        value, end = json.JSONDecoder().raw_decode(text)
-        if isinstance(value, dict):
-            yield Site(start, start + len(text[:end].encode()), value)
-
-
-_MARKS = {"uuid", "sessionId", "timestamp", "leafUuid"}
-
-
-def _is_excused(variant: Variant, site: Site, found: list[Site]) -> bool:
-    data = variant.data
-    head = data[data.rfind(b"\n", 0, site.offset) + 1 : site.offset].strip(b" \t\r")
-    tail, _, after = data[site.end :].partition(b"\n")
-    tail = tail.strip(b" \t\r")
-    if not head and not tail:
-        return False
-    if _MARKS.isdisjoint(site.entry):
-        return True
-    is_like_a_value = head[-1:] in [b":", b",", b"["] or tail[:1] in [b",", b":", b'"', b"]", b"}"]
-    is_in_between = bool(head) and bool(tail.strip(b"\0")) and tail[:1] != b"{"
-    if is_like_a_value and is_in_between:
-        return True
-    if not is_like_a_value and not is_in_between:
-        return False
-    return not _is_linked(site, found, _object(after.split(b"\n", 1)[0]))
-
-
-def _is_linked(site: Site, found: list[Site], following: Entry | None) -> bool:
-    uuid, parent = site.entry.get("uuid"), site.entry.get("parentUuid")
-    before = [other.entry for other in found if other.offset < site.offset]
-    if parent is not None and before and before[-1].get("uuid") == parent:
-        return True
-    return uuid is not None and following is not None and following.get("parentUuid") == uuid
-
-
-def _check_damage(variant: Variant, found: list[Site], damage: list[Damage], tally: Tally) -> None:
-    spans = [(site.offset, site.end) for site in found]
-    spans += [(stretch.offset, stretch.offset + stretch.length) for stretch in damage]
-    rest = b""
-    last = len(_BOM) if variant.data.startswith(_BOM) else 0
-    for start, end in sorted(spans):
-        if start < last or end <= start or end > len(variant.data):
-            tally.note("damage misplaced", variant)
-            return
-        rest += variant.data[last:start]
-        last = end
-    rest += variant.data[last:]
-    if rest.strip(b" \t\r\n"):
-        tally.note("damage unreported", variant)
+def _glued(data: bytes, offset: int, line: bytes) -> str:
+    """As what an entry counts that is not alone on its line; empty for one that is."""
+    start, end = data.rfind(b"\n", 0, offset) + 1, data.find(b"\n", offset)
+    beside = data[start:offset].removeprefix(_BOM if start == 0 else b"")
+    beside += data[offset + len(line) : end if end >= 0 else None]
+    if not beside.strip(_WHITE):
+        return ""
+    entry = json.loads(line)
+    return _BARE_GLUED if entry == _BARE else _LINKED if "parentUuid" in entry else _UNLINKED
 
 
 # --- measuring ------------------------------------------------------------------------------
@@ -541,9 +467,6 @@ async def _measure_store(variant: Variant, store: FileSessionStore, tally: Tally
         tally.note("store differs", variant)
 
 
-_HARMLESS = {"variants", "entries", "excused", "merged", "loaded through the store"}
-
-
 def _measure(run: Run) -> Outcome:
     total = Tally()
     share = run.scaled(VARIANTS) // _PROCESSES
@@ -555,19 +478,32 @@ def _measure(run: Run) -> Outcome:
         for job in jobs:
             total.add(job.result(_TIMEOUT_S))
     counts = total.counts
-    bad = sorted(set(counts) - _HARMLESS)
+    wrong = _wrong(counts)
     got = f"{counts['variants']:,} variants, {counts['entries']:,} entries returned, "
-    got += ", ".join(f"{counts[kind]:,} {kind}" for kind in bad) or "0 exceptions, 0 missing, 0 invented"
-    got += f"; {counts['excused']:,} excused as ambiguous, {counts['merged']:,} merged"
-    for kind in bad:
+    got += ", ".join(f"{counts[kind]:,} {kind}" for kind in wrong) or "0 exceptions, missing or promoted"
+    got += "; not told apart: " + ", ".join(
+        f"{counts[_excused(kind)]:,} of {counts[kind]:,} {kind}" for kind in _MOST_EXCUSED
+    )
+    got += "".join(f", {counts[kind]:,} {kind}" for kind in _MOST_RETURNED if kind not in wrong)
+    for kind in wrong:
         got += f"\n                {kind}, e.g.: {total.examples[kind]}"
-    return Outcome(got, not bad and counts["variants"] == share * _PROCESSES)
+    return Outcome(got, not wrong and counts["variants"] == share * _PROCESSES)
+
+
+def _wrong(counts: Counter[str]) -> list[str]:
+    """What there is too much of."""
+    most = {_excused(kind): share * counts[kind] for kind, share in _MOST_EXCUSED.items()}
+    most |= {kind: share * counts["variants"] for kind, share in _MOST_RETURNED.items()}
+    known = {"variants", "entries", "loaded through the store", *_MOST_EXCUSED}
+    return sorted(kind for kind in counts.keys() - known if counts[kind] > most.get(kind, 0))
 
 
 FIGURES = [
     Figure(
         "damaged files: cuts, bit flips, NULs, holes, glued lines, garbage, duplicates, CRLF, BOM",
-        "1,000,000; 0 exceptions; every untouched entry returned, nothing invented or promoted",
+        f"{VARIANTS:,}; 0 exceptions; every untouched entry on a line of its own returned, of those that "
+        "are glued and linked 98 %, without a link 92 %; nothing promoted by one splice, 1 in 20,000 by two; "
+        "at most 0.2 % merged",
         _measure,
     )
 ]

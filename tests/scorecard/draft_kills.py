@@ -1,9 +1,10 @@
 """``kill -9`` of a process that works on the drafts of a task, at a random moment, thousands of times.
 
 Each cycle forks a process that goes on with a task where the killed one before it left off. It saves
-by hand, writes, rewrites over a hand edit that it does not know of, edits, puts back, picks, forks,
-rewinds, adopts, drops and takes up, at random. Before each operation it reports what is to come of
-it, and after it what did. After the kill, and after each operation that was acknowledged before it:
+by hand, reads, writes, rewrites over a hand edit that it does not know of, edits, puts back, picks,
+forks, rewinds, adopts, drops and takes up, at random. What a model does in a turn goes through the
+tools that a model is given. Before each operation it reports what is to come of it, and after it what
+did. After the kill, and after each operation that was acknowledged before it:
 
 - every revision is there, in its place, under its number, and old bytes are the start of new ones;
 - a hand edit is in the file, or a revision of its own before what replaced it;
@@ -29,18 +30,20 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import anyio
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from figure import Figure, Outcome, Run, file_system
 from oracle import Disk
 from writers import Report, entries, forget_folders, in_memory, in_parallel, start
 
+from smartwriter.agent.tools import DraftTools
 from smartwriter.errors import Invalid, TextConflict
 from smartwriter.sessions.transcript import cut
 from smartwriter.tasks.draft_text import current_number, sha256_of, text_of
 from smartwriter.tasks.values import MAIN, Revision, Task, Turn, TurnState
-from smartwriter.text.passages import Edit
 from smartwriter.text.words import paragraphs
 from smartwriter.trials.edits import pick, put_back, version
 from smartwriter.trials.forking import fork, rewind
+from smartwriter.turns.keeper import Keeper
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -103,15 +106,22 @@ class _State:
 class _Worker:
     """Works on a task until it dies."""
 
-    def __init__(self, folder: Path, random: Random, report: Report) -> None:
+    def __init__(self, folder: Path, random: Random, report: Report, portal: BlockingPortal) -> None:
+        """:param portal: runs the tools, in a thread of its own."""
         self.workspace = Workspace(folder)
         self.random = random
         self._report = report
+        self._portal = portal
+
+    @classmethod
+    def work(cls, folder: Path, seed: float, report: Report) -> None:
+        with start_blocking_portal() as portal:
+            cls(folder, Random(seed), report, portal).run()
 
     def run(self) -> None:
-        steps = [self.by_hand, self.write, self.overwrite, self.edit, self.put_back, self.pick]
+        steps = [self.by_hand, self.look, self.write, self.overwrite, self.edit, self.put_back, self.pick]
         steps += [self.turn, self.fork, self.rewind, self.adopt, self.drop, self.take_up]
-        weights = [6, 6, 3, 3, 4, 3, 2, 2, 1, 1, 1, 2]
+        weights = [6, 1, 8, 3, 3, 4, 3, 2, 2, 1, 1, 1, 2]
         while True:
             self.random.choices(steps, weights)[0]()
 
@@ -141,40 +151,67 @@ class _Worker:
 
     # Steps -----------------------------------------------------------------------------------
 
-    def by_hand(self, name: str = "") -> None:
-        name, words = name or self.live(), _words(self.random)
+    def by_hand(self, name: str = "", words: str = "") -> None:
+        name, words = name or self.live(), words or _words(self.random)
         with self.reported("by hand", name, hand=_hash(words)):
             _save_by_hand(self.workspace, self.task, name, words)
 
+    def look(self) -> None:
+        self.read(self.live())
+
+    def read(self, name: str) -> DraftTools:
+        """As a turn begins, for a model that knows nothing: the tools that are its own in this turn."""
+        tools = self._portal.call(self._tools, name)
+        with self.reported("read", name, after=None):
+            said = self.call(tools, "read_draft")
+        if said != (self.workspace.text(self.task, name).read() or "(The draft is empty.)"):
+            raise RuntimeError("read_draft returned another text")
+        return tools
+
+    async def _tools(self, name: str) -> DraftTools:
+        keeper = Keeper(self.workspace.spool, self.task.id, name, self._fail)
+        tools = DraftTools(self.workspace.text(self.task, name), lambda _: None, keeper)
+        tools.turn = self.workspace.next_turn(self.task, name)
+        return tools
+
+    def _fail(self, why: str) -> None:
+        raise RuntimeError(f"put aside: {why}")
+
+    def call(self, tools: DraftTools, name: str, **arguments: Any) -> str:
+        (run,) = (tool.run for tool in tools.all() if tool.name == name)
+        return self._portal.call(run, arguments)
+
     def write(self) -> None:
         name, words = self.live(), _words(self.random)
-        turn = self.workspace.next_turn(self.task, name)
+        tools = self.read(name)
         with self.reported("write", name, after=_hash(words)):
-            self.workspace.text(self.task, name).write(words, author="model", turn=turn)
+            self.call(tools, "write_draft", text=words)
 
     def overwrite(self) -> None:
         """With a text of a model that does not know what the writer did."""
         name, words = self.live(), _words(self.random)
-        base = current_number(self.revisions(name))
+        tools = self.read(name)
         self.by_hand(name)
-        turn = self.workspace.next_turn(self.task, name)
         with (
             self.reported("overwrite", name, after=_hash(words), aside=True),
             contextlib.suppress(TextConflict),
         ):
-            self.workspace.text(self.task, name).write(words, author="model", turn=turn, base=base)
+            self.call(tools, "write_draft", text=words)
             raise RuntimeError("the writer's text was replaced")
 
     def edit(self) -> None:
+        """Of a passage that the writer left alone, whatever else they did meanwhile."""
         name, new = self.live(), f"{self.random.random()}"
-        text = self.workspace.text(self.task, name)
-        shown = text.read()
+        tools = self.read(name)
+        shown = self.workspace.text(self.task, name).read()
         old = shown.partition("\n")[0]
         if not old or shown.count(old) != 1:
             return
-        turn = self.workspace.next_turn(self.task, name)
+        if self.random.random() < 0.5:
+            shown += f"\n{self.random.random()}\n"
+            self.by_hand(name, shown)
         with self.reported("edit", name, after=_hash(shown.replace(old, new))):
-            text.edit([Edit(old, new)], turn=turn)
+            self.call(tools, "edit_draft", edits=[{"old_text": old, "new_text": new}])
 
     def put_back(self) -> None:
         name = self.live()
@@ -394,7 +431,7 @@ def _new_task(folder: Path, random: Random) -> _State:
 
 def _cycle(folder: Path, state: _State, random: Random) -> list[str]:
     """One kill: what there is to count of it. :raises _Wrong:"""
-    child = start(lambda report: _Worker(folder, Random(random.random()), report).run())
+    child = start(partial(_Worker.work, folder, random.random()))
     if random.random() < 0.5:
         time.sleep(random.uniform(0, _LATEST_KILL_S))
     else:
