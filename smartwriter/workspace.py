@@ -25,7 +25,8 @@ from smartwriter.errors import (
     SessionMissing,
 )
 from smartwriter.files.names import readable_name
-from smartwriter.memory.collection import NO_COLLECTIONS, Collection, Memory, normal
+from smartwriter.memory.collection import NO_COLLECTIONS, Collection
+from smartwriter.memory.snapshot import Memory
 from smartwriter.memory.versions import MemoryVersions
 from smartwriter.sessions.store import FileSessionStore
 from smartwriter.sessions.transcript import Transcript
@@ -34,6 +35,7 @@ from smartwriter.storage.lease import Lease, wanted_path
 from smartwriter.tasks.draft_text import DraftText, HandEdit
 from smartwriter.tasks.manager import TaskManager
 from smartwriter.tasks.values import ANSWERED, UNFILED, Draft, Task, Turn, TurnState
+from smartwriter.text.sameness import normal
 from smartwriter.turns.outbox import Outbox
 from smartwriter.turns.parts import knows, place
 from smartwriter.turns.spool import Spool

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from smartwriter.agent.tools import DraftTools
-from smartwriter.memory.collection import Memory
+from smartwriter.memory.snapshot import Memory
 from smartwriter.tasks.values import Turn, TurnState
 from smartwriter.workspace import Workspace
 from smartwriter.writing.briefing import Briefing

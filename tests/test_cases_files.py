@@ -19,7 +19,7 @@ from test_cli import converse, refused, run
 
 import smartwriter.files.change as document
 from smartwriter.errors import DraftBusy, SessionMissing
-from smartwriter.memory.collection import MAX_FILE_BYTES
+from smartwriter.memory.files import MAX_FILE_BYTES
 from smartwriter.memory.versions import MemoryVersions
 from smartwriter.tasks.values import MAIN
 from smartwriter.workspace import Workspace

@@ -13,7 +13,10 @@ import pytest
 import smartwriter.files.whole as whole_file
 from smartwriter.errors import Invalid
 from smartwriter.files.durable import write_document
-from smartwriter.memory.collection import MAX_FILES, Collection, Memory, MemoryFile, normal
+from smartwriter.memory.collection import Collection
+from smartwriter.memory.files import MAX_FILES, MemoryFile
+from smartwriter.memory.snapshot import Memory
+from smartwriter.text.sameness import normal
 from smartwriter.text.token_count import tokens
 from smartwriter.workspace import Workspace
 
@@ -664,7 +667,7 @@ def test_a_file_that_is_moved_away_before_it_is_written(
         write(path, "new")
 
     monkeypatch.setattr("smartwriter.files.whole.time.sleep", save)
-    for module in ("files.whole", "memory.collection"):  # long enough for the slowest machine
+    for module in ("files.whole", "memory.files"):  # long enough for the slowest machine
         monkeypatch.setattr(f"smartwriter.{module}.SETTLED_S", 30)
     path.unlink()
     assert whole_file.read_whole(path, collection.path, 100) == b"new"

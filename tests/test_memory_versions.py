@@ -9,7 +9,8 @@ import pytest
 
 import smartwriter.storage.journal as journal
 from smartwriter.errors import Invalid
-from smartwriter.memory.collection import Collection, Memory
+from smartwriter.memory.collection import Collection
+from smartwriter.memory.snapshot import Memory
 from smartwriter.memory.versions import MemoryVersions
 from smartwriter.workspace import Workspace
 

@@ -5,7 +5,8 @@ import os
 import pytest
 
 from smartwriter.agent.prompt import system_prompt
-from smartwriter.memory.collection import Collection, Memory
+from smartwriter.memory.collection import Collection
+from smartwriter.memory.snapshot import Memory
 from smartwriter.tasks.values import MAIN, Draft, Task
 from smartwriter.workspace import Workspace
 

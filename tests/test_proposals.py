@@ -15,7 +15,8 @@ import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 from smartwriter.errors import Invalid
 from smartwriter.meaning.conflicts import defined, groups
-from smartwriter.memory.collection import MAX_FILE_BYTES, Collection
+from smartwriter.memory.collection import Collection
+from smartwriter.memory.files import MAX_FILE_BYTES
 from smartwriter.memory.lines import MAX_CHARACTERS, MemoryLine
 from smartwriter.memory.proposal import Forgotten, Proposal, ProposalState
 from smartwriter.memory.proposals import MAX_PENDING, Proposals

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smartwriter.memory.collection import Memory
+from smartwriter.memory.snapshot import Memory
 from smartwriter.tasks.values import Task
 from smartwriter.text.sections import neutral, one_line
 

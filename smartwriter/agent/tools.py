@@ -12,9 +12,9 @@ from anyio.to_thread import run_sync
 
 from smartwriter.agent.notes import difference
 from smartwriter.errors import Invalid, JournalError, TextConflict
-from smartwriter.memory.collection import Memory
 from smartwriter.memory.proposal import DEFAULT_FILE, Proposal
 from smartwriter.memory.proposals import Proposals
+from smartwriter.memory.snapshot import Memory
 from smartwriter.system.threads import to_the_end
 from smartwriter.tasks.draft_text import DraftText, current_number, text_of
 from smartwriter.tasks.values import Revision

@@ -11,7 +11,9 @@ import click
 from smartwriter.cli.app import Group, as_json, in_workspace, print_json
 from smartwriter.cli.terminal import secho
 from smartwriter.errors import AlreadyExists
-from smartwriter.memory.collection import LeftOut, Memory, MemoryFile, normal
+from smartwriter.memory.files import LeftOut, MemoryFile
+from smartwriter.memory.snapshot import Memory
+from smartwriter.text.sameness import normal
 from smartwriter.workspace import Workspace
 
 

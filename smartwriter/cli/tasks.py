@@ -9,8 +9,8 @@ import click
 
 from smartwriter.cli.app import as_json, in_workspace, offline_option, print_json, print_json_line
 from smartwriter.errors import Invalid
-from smartwriter.memory.collection import normal
 from smartwriter.tasks.values import Task, Usage, usage_of
+from smartwriter.text.sameness import normal
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ from smartwriter.agent.environment import config_folder
 from smartwriter.doctor.finding import Finding as Finding
 from smartwriter.doctor.lost import examine_lost, examine_sessions
 from smartwriter.doctor.safety import examine_safety
-from smartwriter.memory.collection import normal
 from smartwriter.memory.proposal import UNDER_WAY
 from smartwriter.memory.proposals import Proposals
 from smartwriter.memory.versions import MemoryVersions
@@ -34,6 +33,7 @@ from smartwriter.storage.salvage import Entry
 from smartwriter.tasks.commands import is_command
 from smartwriter.tasks.draft_text import current_number, sha256_of, sha256_of_bytes
 from smartwriter.tasks.values import ANSWERED, UNFILED, Draft, Revision, Task, Turn, TurnState
+from smartwriter.text.sameness import normal
 from smartwriter.workspace import Workspace
 from smartwriter.writing.recovery import orphans_of, recover
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from smartwriter.errors import Invalid
-from smartwriter.memory.collection import Memory
 from smartwriter.memory.front_matter import split
 from smartwriter.memory.index import FILE, without
+from smartwriter.memory.snapshot import Memory
 from smartwriter.memory.versions import MemoryVersions
 
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import smartwriter.files.change as document
 from smartwriter.errors import Invalid
-from smartwriter.memory.collection import MAX_FILE_BYTES, Collection, normal
+from smartwriter.memory.collection import Collection
+from smartwriter.memory.files import MAX_FILE_BYTES
 from smartwriter.memory.front_matter import split
 from smartwriter.memory.proposal import Proposal, ProposalState
 from smartwriter.text.lines import item
 from smartwriter.text.passages import line_end_of
+from smartwriter.text.sameness import normal
 
 MAX_CHARACTERS = 500
 BULLET = "- "

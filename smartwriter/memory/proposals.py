@@ -25,7 +25,8 @@ import smartwriter.meaning.conflicts as conflicts
 import smartwriter.storage.journal as journal
 from smartwriter.errors import Invalid
 from smartwriter.meaning.nearness import nearest
-from smartwriter.memory.collection import MAX_FILE_BYTES, Collection, normal
+from smartwriter.memory.collection import Collection
+from smartwriter.memory.files import MAX_FILE_BYTES
 from smartwriter.memory.lines import (
     BULLET,
     MemoryLine,
@@ -51,6 +52,7 @@ from smartwriter.memory.proposal import (
 from smartwriter.storage.records import from_line, to_line
 from smartwriter.storage.salvage import Damage
 from smartwriter.text.lines import item
+from smartwriter.text.sameness import normal
 
 MAX_PENDING = 200
 """Of a collection: more than these nobody reads."""

@@ -25,9 +25,12 @@ from pydantic import Field
 import smartwriter.system.bounds as bounds
 from smartwriter.errors import Invalid
 from smartwriter.files.durable import write_document
-from smartwriter.memory.collection import Memory, MemoryFile, normal, plain_key
+from smartwriter.memory.collection import plain_key
+from smartwriter.memory.files import MemoryFile
+from smartwriter.memory.snapshot import Memory
 from smartwriter.storage.journal import Journal
 from smartwriter.storage.records import Value, from_line, now, to_line
+from smartwriter.text.sameness import normal
 
 
 class MemoryVersion(Value):

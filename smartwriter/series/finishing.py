@@ -24,7 +24,8 @@ import smartwriter.files.durable as durable
 import smartwriter.memory.index as index
 import smartwriter.system.bounds as bounds
 from smartwriter.errors import Invalid
-from smartwriter.memory.collection import MAX_FILE_BYTES, Collection, normal
+from smartwriter.memory.collection import Collection
+from smartwriter.memory.files import MAX_FILE_BYTES
 from smartwriter.memory.index import FILE as INDEX
 from smartwriter.memory.index import IndexEntry
 from smartwriter.memory.proposals import Proposals
@@ -32,6 +33,7 @@ from smartwriter.series.summary import Summary, links_of
 from smartwriter.storage.records import now
 from smartwriter.tasks.draft_text import MAX_TEXT_BYTES, current_number, text_of
 from smartwriter.tasks.values import UNFILED, Finished, Task
+from smartwriter.text.sameness import normal
 from smartwriter.workspace import Workspace
 
 _NEW_INDEX = "# Index\n"

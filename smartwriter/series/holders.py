@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from smartwriter.errors import Invalid
-from smartwriter.memory.collection import Collection, normal
+from smartwriter.memory.collection import Collection
 from smartwriter.memory.lines import has_line
 from smartwriter.memory.versions import MemoryVersions
 from smartwriter.tasks.values import Task, Turn
+from smartwriter.text.sameness import normal
 from smartwriter.workspace import Workspace
 
 

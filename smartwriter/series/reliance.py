@@ -30,11 +30,12 @@ from smartwriter.meaning.quantities import Kind, Word
 from smartwriter.meaning.stems import stem
 from smartwriter.meaning.uses import Text, Use
 from smartwriter.memory.changes import MemoryChange, memory_changes
-from smartwriter.memory.collection import Memory, normal
 from smartwriter.memory.proposal import ProposalState
 from smartwriter.memory.proposals import Proposals
+from smartwriter.memory.snapshot import Memory
 from smartwriter.memory.versions import MemoryVersions
 from smartwriter.tasks.values import Draft, Task
+from smartwriter.text.sameness import normal
 from smartwriter.workspace import Workspace
 
 _MOST_CHANGES = 12

@@ -14,12 +14,13 @@ from functools import partial
 import smartwriter.files.durable as durable
 from smartwriter.errors import AlreadyExists, CollectionNotFound, DraftBusy, Invalid
 from smartwriter.files.names import readable_name
-from smartwriter.memory.collection import NO_COLLECTIONS, Collection, normal, plain_key
+from smartwriter.memory.collection import NO_COLLECTIONS, Collection, plain_key
 from smartwriter.memory.proposals import Proposals
 from smartwriter.memory.versions import MemoryVersions
 from smartwriter.storage.lease import Lease
 from smartwriter.storage.records import now
 from smartwriter.tasks.values import Draft, Task
+from smartwriter.text.sameness import normal
 from smartwriter.workspace import Workspace
 
 

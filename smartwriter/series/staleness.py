@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from smartwriter.errors import Invalid
 from smartwriter.memory.changes import memory_changes
-from smartwriter.memory.collection import Collection, Memory, normal
+from smartwriter.memory.collection import Collection
 from smartwriter.memory.index import BEGIN, END, FILE, without
+from smartwriter.memory.snapshot import Memory
 from smartwriter.memory.versions import MemoryVersions
 from smartwriter.series.reliance import Relied, relied
 from smartwriter.tasks.values import ANSWERED, Draft, Task
+from smartwriter.text.sameness import normal
 from smartwriter.workspace import Workspace
 
 

@@ -23,10 +23,10 @@ from pydantic import ValidationError
 import smartwriter.storage.journal as journal
 from smartwriter.errors import AlreadyExists, DraftNotFound, Invalid, TaskAmbiguous, TaskNotFound
 from smartwriter.files.names import readable_name
-from smartwriter.memory.collection import normal
 from smartwriter.storage.records import V, Value, from_line, kind_of, to_line
 from smartwriter.storage.salvage import Damage, Entry
 from smartwriter.tasks.values import MAIN, Choice, Draft, Origin, Task, Turn, WhatIf
+from smartwriter.text.sameness import normal
 
 _LETTERS = "bcdfghjkmnpqrstvwxz"  # no vowels, so no words; nothing that looks like a digit
 _ID_CHARACTERS = _LETTERS + "23456789"

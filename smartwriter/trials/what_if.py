@@ -10,10 +10,13 @@ from pathlib import Path
 
 import smartwriter.files.change as document
 from smartwriter.errors import Invalid
-from smartwriter.memory.collection import MAX_FILE_BYTES, Collection, Memory, MemoryFile, normal
+from smartwriter.memory.collection import Collection
+from smartwriter.memory.files import MAX_FILE_BYTES, MemoryFile
 from smartwriter.memory.proposals import Proposals
+from smartwriter.memory.snapshot import Memory
 from smartwriter.memory.versions import MemoryVersions
 from smartwriter.tasks.values import Draft, Task, WhatIf
+from smartwriter.text.sameness import normal
 from smartwriter.workspace import Workspace
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from smartwriter.agent.notes import changes, forgotten, half_answer, half_article, lost_prompt
 from smartwriter.agent.tools import DraftTools
-from smartwriter.memory.collection import Memory
+from smartwriter.memory.snapshot import Memory
 from smartwriter.series.reliance import reliance
 from smartwriter.sessions.compaction import is_compaction
 from smartwriter.sessions.speakers import only_heard
