@@ -12,7 +12,8 @@ import anyio
 from test_main_job import take_turns
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, ToolUse, asks_for_summary
+from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse, asks_for_summary
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.sessions.compaction import is_compaction
 from smartwriter.tasks.values import MAIN, Turn, TurnState
 from smartwriter.trials.forking import fork, rewind

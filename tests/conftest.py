@@ -11,7 +11,8 @@ import pytest
 from blockbuster import BlockBuster
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline.server import OfflineModel, clean_environment, offline_env
+from smartwriter.agent.offline.environment import clean_environment, offline_env
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.workspace import Workspace
 
 SAMPLES = Path(__file__).parent.parent / "collections"

@@ -10,18 +10,8 @@ import pytest
 from test_main_job import take_turn, take_turns
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline.server import (
-    ApiError,
-    Cut,
-    OfflineModel,
-    Reply,
-    Request,
-    Step,
-    Stop,
-    Text,
-    ToolUse,
-    Wait,
-)
+from smartwriter.agent.offline.script import ApiError, Cut, Reply, Request, Step, Stop, Text, ToolUse, Wait
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.events import ArticleDelta, Event
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Revision, Task, Turn, TurnState

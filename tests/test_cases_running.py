@@ -19,7 +19,8 @@ from test_main_job import make_fork, take_turn, take_turns
 from transcripts import entry
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, Wait
+from smartwriter.agent.offline.script import Reply, Request, Text, Wait
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.cli.interrupts import kill_tree
 from smartwriter.events import TextDelta, parse
 from smartwriter.sessions.store import FileSessionStore

@@ -18,15 +18,8 @@ from test_main_job import take_turn, take_turns
 from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.agent.compacting import INSTRUCTIONS
 from smartwriter.agent.notes import FORGOTTEN
-from smartwriter.agent.offline.server import (
-    OfflineModel,
-    Reply,
-    Request,
-    Text,
-    ToolUse,
-    Wait,
-    asks_for_summary,
-)
+from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse, Wait, asks_for_summary
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.doctor.examine import examine
 from smartwriter.events import Compacted
 from smartwriter.pages.history import history_markdown

@@ -16,7 +16,8 @@ import pytest
 from click.testing import CliRunner
 from commands import command, environment, written
 
-from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, ToolUse, Wait
+from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse, Wait
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.cli.app import cli
 from smartwriter.events import ArticleDelta, parse
 from smartwriter.tasks.values import Task

@@ -14,7 +14,8 @@ from test_main_job import take_turn, take_turns
 from transcripts import entry, entry_uuid
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.sessions.sdk import sdk_reads
 from smartwriter.sessions.transcript import messages
 from smartwriter.storage.journal import Journal

@@ -22,7 +22,8 @@ from claude_agent_sdk import (
 from test_main_job import make_task, take_turn, take_turns
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.sessions.transcript import messages
 from smartwriter.tasks.values import Draft, Task, Turn, TurnState
 from smartwriter.trials.edits import pick, put_back, take_answer, version

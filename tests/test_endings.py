@@ -14,17 +14,9 @@ from commands import smartwriter
 from test_main_job import make_fork, take_turn, take_turns
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline.server import (
-    ApiError,
-    OfflineModel,
-    Reply,
-    Request,
-    Step,
-    Stop,
-    Text,
-    ToolUse,
-    offline_env,
-)
+from smartwriter.agent.offline.environment import offline_env
+from smartwriter.agent.offline.script import ApiError, Reply, Request, Step, Stop, Text, ToolUse
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.tasks.values import Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 from smartwriter.writing.engine import Engine

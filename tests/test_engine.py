@@ -16,17 +16,8 @@ from commands import command, environment
 from test_main_job import take_turn, take_turns
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline.server import (
-    ApiError,
-    Cut,
-    OfflineModel,
-    Reply,
-    Request,
-    Stop,
-    Text,
-    ToolUse,
-    Wait,
-)
+from smartwriter.agent.offline.script import ApiError, Cut, Reply, Request, Stop, Text, ToolUse, Wait
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.errors import Invalid, JournalError, NotSavedYet
 from smartwriter.events import Event
 from smartwriter.sessions.store import FileSessionStore

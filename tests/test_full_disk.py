@@ -19,7 +19,8 @@ from disks import in_place_of_os
 from test_main_job import take_turns
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.doctor.examine import examine
 from smartwriter.events import Event
 from smartwriter.sessions.transcript import answer_to

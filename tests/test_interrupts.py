@@ -17,7 +17,8 @@ from click.testing import CliRunner
 from commands import command, environment, written
 from terminal import Terminal, terminal
 
-from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, Wait
+from smartwriter.agent.offline.script import Reply, Request, Text, Wait
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.cli.app import cli
 from smartwriter.tasks.values import Task, TurnState
 from smartwriter.workspace import Workspace

@@ -16,14 +16,8 @@ import pytest
 from commands import command, environment, smartwriter, written
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline.server import (
-    OfflineModel,
-    Reply,
-    Request,
-    Text,
-    ToolUse,
-    Wait,
-)
+from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse, Wait
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.cli.interrupts import kill_tree
 from smartwriter.errors import DraftBusy, SessionMissing
 from smartwriter.events import Event, parse

@@ -11,7 +11,8 @@ from commands import smartwriter, written
 from conftest import SAMPLES
 from test_cli import data, printed, refused, run, sentence, snapshot
 
-from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.tasks.values import Task
 from smartwriter.workspace import Workspace
 

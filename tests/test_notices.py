@@ -7,7 +7,8 @@ import shlex
 import pytest
 from commands import smartwriter, written
 
-from smartwriter.agent.offline.server import ApiError, OfflineModel, Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.script import ApiError, Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.cli.notices import names
 from smartwriter.tasks.values import Task
 from smartwriter.workspace import Workspace

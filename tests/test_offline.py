@@ -21,11 +21,10 @@ from claude_agent_sdk import (
     tool,
 )
 
-from smartwriter.agent.offline.server import (
-    BANNER,
+from smartwriter.agent.offline.environment import clean_environment, offline_env
+from smartwriter.agent.offline.script import (
     ApiError,
     Cut,
-    OfflineModel,
     Reply,
     Request,
     Stop,
@@ -33,10 +32,9 @@ from smartwriter.agent.offline.server import (
     Thinking,
     ToolUse,
     Wait,
-    clean_environment,
-    offline_env,
-    stand_in,
 )
+from smartwriter.agent.offline.server import OfflineModel
+from smartwriter.agent.offline.stand_in import BANNER, stand_in
 
 pytestmark = pytest.mark.anyio
 

@@ -26,7 +26,8 @@ from transcripts import entry, entry_uuid
 import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, Wait
+from smartwriter.agent.offline.script import Reply, Request, Text, Wait
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.events import ArticleDelta, CallBegun, Event, TurnRecovered
 from smartwriter.sessions.orphans import HOMES, cli_mark, end, history_mark, mark_home
 from smartwriter.tasks.values import Task, TurnState

@@ -19,7 +19,8 @@ from dying import killed_before
 from test_engine import run, until
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, Wait
+from smartwriter.agent.offline.script import Reply, Request, Text, Wait
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.cli.interrupts import kill_tree
 from smartwriter.errors import DraftBusy, Invalid
 from smartwriter.events import parse

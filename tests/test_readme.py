@@ -13,7 +13,8 @@ import anyio
 import pytest
 from claude_agent_sdk import ClaudeAgentOptions, ResultMessage, query
 
-from smartwriter.agent.offline.server import OfflineModel, offline_env
+from smartwriter.agent.offline.environment import offline_env
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.cli.app import cli
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")

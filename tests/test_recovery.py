@@ -20,7 +20,8 @@ from transcripts import entry
 
 import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
-from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, Wait
+from smartwriter.agent.offline.script import Reply, Request, Text, Wait
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.events import TextDelta, TurnStarted, parse
 from smartwriter.sessions.orphans import HOMES
 from smartwriter.tasks.values import Task, Turn, TurnState

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from commands import command, environment, smartwriter, written
 
-from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, Wait
+from smartwriter.agent.offline.script import Reply, Request, Text, Wait
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.errors import Invalid
 from smartwriter.events import parse
 from smartwriter.system.config import Config, load

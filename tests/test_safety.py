@@ -20,7 +20,8 @@ import pytest
 from commands import command, environment, smartwriter, written
 
 from smartwriter.agent.environment import blanked
-from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, ToolUse, Wait
+from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse, Wait
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.doctor.examine import examine
 from smartwriter.errors import Invalid, LeadsOutside
 from smartwriter.files.durable import make_folder

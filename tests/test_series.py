@@ -16,7 +16,8 @@ from test_main_job import make_task, take_turn, take_turns
 import smartwriter.files.change as document
 import smartwriter.trials.what_if as what_if_module
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline.server import ApiError, OfflineModel, Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.script import ApiError, Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.errors import Invalid, JournalBusy
 from smartwriter.memory.proposals import Proposals
 from smartwriter.memory.versions import MemoryVersions

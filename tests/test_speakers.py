@@ -13,7 +13,8 @@ from test_main_job import make_fork, take_turn
 from transcripts import entry
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline.server import ApiError, OfflineModel, Reply, Request, Text, Wait
+from smartwriter.agent.offline.script import ApiError, Reply, Request, Text, Wait
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.errors import Invalid
 from smartwriter.sessions.speakers import speaker, whole_answer, words
 from smartwriter.sessions.transcript import answer_to, messages

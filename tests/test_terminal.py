@@ -11,7 +11,8 @@ import pytest
 from commands import command, environment, smartwriter
 from escapes import ESCAPES, RAW, on_a_terminal, raw_in
 
-from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.text.harmless import harmless, is_harmless_name
 from smartwriter.workspace import Workspace
 

@@ -13,7 +13,8 @@ from dying import killed_before
 from test_engine import run
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline.server import OfflineModel, Text
+from smartwriter.agent.offline.script import Text
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.events import ArticleDelta, CallBegun, Event, TextDelta, TurnStarted
 from smartwriter.sessions.orphans import living, of_sessions
 from smartwriter.storage.lease import Lease

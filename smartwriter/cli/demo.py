@@ -36,7 +36,7 @@ from smartwriter.text.words import count_words
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
-    from smartwriter.agent.offline.server import Reply, Request
+    from smartwriter.agent.offline.script import Reply, Request
 
 _BANNER = "No model writes here, and nothing is paid for: a stand-in types what was written for this demo."
 _CUT_CHARACTERS = 45  # of each article, before the plug is pulled
@@ -225,15 +225,15 @@ def _stand_in(console: Console) -> Iterator[dict[str, str]]:
 
 def _type_the_texts(request: Request) -> Reply:
     """What the demo's stand-in answers: the texts of ``demo.json``, at a typist's speed."""
-    from smartwriter.agent.offline import server as offline
+    from smartwriter.agent.offline import script
 
     article, step = _place(request)
     language = guessed_language(article["prompt1"])
     if request.tool_results:
         done = {"zh": "写进草稿了。", "en": "It is in the draft now."}[language]
-        return [offline.Text(done, pause_s=_TYPING_S)]
+        return [script.Text(done, pause_s=_TYPING_S)]
     # A few characters a delta, so that the articles are seen being typed.
-    typed = partial(offline.ToolUse, chunk_chars=18, pause_s=_TYPING_S / 2)
+    typed = partial(script.ToolUse, chunk_chars=18, pause_s=_TYPING_S / 2)
     if step == "prompt2":
         return [replace(typed("append_draft", {"text": article["text2_addition"]}), pause_s=_TYPING_S * 3)]
     if step == "again":

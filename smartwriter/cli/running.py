@@ -164,7 +164,9 @@ def agent(offline: bool, workspace: Workspace, *, typed: bool = False) -> Iterat
     if not offline:
         yield ClaudeAgent(pass_on=own().environment)
         return
-    from smartwriter.agent.offline.server import BANNER, OfflineModel, clean_environment, offline_env
+    from smartwriter.agent.offline.environment import clean_environment, offline_env
+    from smartwriter.agent.offline.server import OfflineModel
+    from smartwriter.agent.offline.stand_in import BANNER
     from smartwriter.sessions.orphans import HOMES, mark_home
 
     with clean_environment(), contextlib.ExitStack() as stack:

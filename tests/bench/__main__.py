@@ -23,7 +23,7 @@ import anyio
 
 from bench import appending, listing, loading, turns
 from bench.ratio import Got, Row
-from smartwriter.agent.offline.server import clean_environment
+from smartwriter.agent.offline.environment import clean_environment
 
 _TEMPORARY = Path(__file__).parents[2] / ".tmp"  # on the real disk
 _ROWS = [*appending.ROWS, *loading.ROWS, *listing.ROWS, *turns.ROWS]

@@ -13,7 +13,9 @@ from claude_agent_sdk.types import SessionKey, SessionListSubkeysKey, SessionSto
 
 from bench.material import PROJECT, key, stored
 from bench.ratio import Clock, Got, Row, Target, Timed, interleaved, shown
-from smartwriter.agent.offline.server import OfflineModel, Reply, Request, Text, offline_env
+from smartwriter.agent.offline.environment import offline_env
+from smartwriter.agent.offline.script import Reply, Request, Text
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.sessions.store import FileSessionStore
 
 _MB = 1 << 20

@@ -13,16 +13,16 @@ import random
 import re
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import psutil
 from figure import Figure, Outcome, Run
 from pydantic_core import from_json
 from stage import Stage, stage
 
-from smartwriter.agent.offline.server import ApiError, Cut, Reply, Request, Step, Text, ToolUse
+from smartwriter.agent.offline.script import ApiError, Cut, Reply, Request, Step, Text, ToolUse
+from smartwriter.agent.offline.streaming import ApiEvent
 from smartwriter.cli.interrupts import kill_tree
 from smartwriter.tasks.values import Task
 
@@ -62,15 +62,12 @@ class _Writer:
 
     def watch(self, scene: Stage) -> None:
         """Remember when each piece has been sent."""
-        typed = scene.model._typed
 
-        async def watched(deltas: Iterator[dict[str, Any]], step: Any, index: int) -> AsyncIterator[Any]:
-            async for event in typed(deltas, step, index):
-                yield event  # sent when the next one is asked for
-                if "partial_json" in event["delta"]:
-                    self.sent.append((time.monotonic(), event["delta"]["partial_json"]))
+        def sent(event: ApiEvent) -> None:
+            if data := event.get("delta", {}).get("partial_json"):
+                self.sent.append((time.monotonic(), data))
 
-        scene.model._typed = watched  # type: ignore[method-assign]
+        scene.model.sent = sent
 
     def length(self) -> int:
         """Of the input, as far as it has been sent."""

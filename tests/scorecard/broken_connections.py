@@ -15,7 +15,7 @@ import anyio
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
-from smartwriter.agent.offline.server import Cut, Reply, Request, Step, Text, ToolUse
+from smartwriter.agent.offline.script import Cut, Reply, Request, Step, Text, ToolUse
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Task, Turn, TurnState
 from smartwriter.writing.engine import Engine

@@ -26,7 +26,7 @@ from disks import in_place_of_os
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
-from smartwriter.agent.offline.server import Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse
 from smartwriter.errors import SmartWriterError
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import TurnState

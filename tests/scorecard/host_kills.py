@@ -20,7 +20,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -32,7 +32,8 @@ from click.testing import CliRunner
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
-from smartwriter.agent.offline.server import Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.streaming import ApiEvent
 from smartwriter.cli.app import cli
 from smartwriter.cli.interrupts import kill_tree
 from smartwriter.events import Event
@@ -84,15 +85,13 @@ class _Author:
 
     def watched(self, scene: Stage) -> Any:
         """Remember what is sent, while this is open."""
-        typed = scene.model._typed
 
-        async def remembered(deltas: Iterator[dict[str, Any]], step: Any, index: int) -> AsyncIterator[Any]:
-            async for event in typed(deltas, step, index):
-                yield event  # sent when the next one is asked for
+        def sent(event: ApiEvent) -> None:
+            if event["type"] == "content_block_delta":
                 delta = event["delta"]
                 self.sent.append((time.monotonic(), delta.get("partial_json") or delta.get("text") or ""))
 
-        return mock.patch.object(scene.model, "_typed", remembered)
+        return mock.patch.object(scene.model, "sent", sent)
 
     @property
     def pieces(self) -> int:

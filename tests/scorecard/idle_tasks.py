@@ -15,7 +15,7 @@ from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, StreamEvent
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
-from smartwriter.agent.offline.server import Reply, Request, Text
+from smartwriter.agent.offline.script import Reply, Request, Text
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Task
 from smartwriter.writing.engine import Engine

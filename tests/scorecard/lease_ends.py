@@ -18,7 +18,7 @@ import psutil
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
-from smartwriter.agent.offline.server import Reply, Request, Text
+from smartwriter.agent.offline.script import Reply, Request, Text
 from smartwriter.errors import DraftBusy
 from smartwriter.storage.lease import Lease
 from smartwriter.system.config import Config

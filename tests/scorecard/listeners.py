@@ -14,7 +14,7 @@ import anyio
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
-from smartwriter.agent.offline.server import Reply, Request, Text
+from smartwriter.agent.offline.script import Reply, Request, Text
 from smartwriter.events import Event, TextDelta
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Task

@@ -19,14 +19,9 @@ from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
 from claude_agent_sdk.types import SessionKey
 from figure import Figure, Outcome, Run
 
-from smartwriter.agent.offline.server import (
-    OfflineModel,
-    Reply,
-    Request,
-    Text,
-    clean_environment,
-    offline_env,
-)
+from smartwriter.agent.offline.environment import clean_environment, offline_env
+from smartwriter.agent.offline.script import Reply, Request, Text
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.sessions.store import FileSessionStore
 from smartwriter.sessions.transcript import messages
 from smartwriter.storage import journal

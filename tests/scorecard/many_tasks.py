@@ -14,7 +14,7 @@ import psutil
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
-from smartwriter.agent.offline.server import Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse
 from smartwriter.sessions.transcript import messages
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Task, TurnState

@@ -18,7 +18,7 @@ import psutil
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
-from smartwriter.agent.offline.server import Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse
 from smartwriter.events import ArticleDelta
 from smartwriter.tasks.values import Task, TurnState
 from smartwriter.turns.live import LiveReader

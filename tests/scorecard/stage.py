@@ -15,7 +15,9 @@ from unittest import mock
 from figure import Run
 
 from smartwriter.agent.claude import ClaudeAgent
-from smartwriter.agent.offline.server import OfflineModel, Script, clean_environment, offline_env
+from smartwriter.agent.offline.environment import clean_environment, offline_env
+from smartwriter.agent.offline.script import Script
+from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.workspace import Workspace
 
 

@@ -25,7 +25,7 @@ from escapes import ESCAPES, on_a_terminal, raw_in
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
-from smartwriter.agent.offline.server import Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse
 from smartwriter.tasks.values import Task
 from smartwriter.workspace import Workspace
 

@@ -13,7 +13,7 @@ import subprocess
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
-from smartwriter.agent.offline.server import Reply, Request, Text, ToolUse
+from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse
 from smartwriter.tasks.values import Task
 
 RACES = 100
