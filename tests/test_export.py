@@ -18,12 +18,13 @@ import pypandoc  # type: ignore[import-untyped]
 import pytest
 from click.testing import CliRunner, Result
 
-import smartwriter.export.export as exporting
+import smartwriter.export.pandoc as pandoc
 import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 from smartwriter.cli.exporting import export_command
 from smartwriter.errors import Invalid, SessionMissing, SmartWriterError
-from smartwriter.export.export import Document, export
+from smartwriter.export.document import Document
+from smartwriter.export.export import export
 from smartwriter.pages.history import export_history, history_markdown, history_page
 from smartwriter.tasks.values import MAIN, Task, Turn, TurnState, Usage
 from smartwriter.text.comparison import compare
@@ -452,7 +453,7 @@ def test_a_failed_conversion_keeps_the_old_file(
     program.write_text(f"#!/bin/sh\n{does}\n")
     program.chmod(0o755 if does else 0o644)
     monkeypatch.setattr(pypandoc, "get_pandoc_path", lambda: str(program))
-    monkeypatch.setattr(exporting, "CONVERSION_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(pandoc, "CONVERSION_TIMEOUT_S", 0.3)
     (tmp_path / "out.docx").write_bytes(b"old")
     with pytest.raises(Invalid, match=says):
         export(Document("T", "x"), tmp_path / "out.docx")

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from smartwriter.export.export import Document, converted, export
+from smartwriter.export.document import Document
+from smartwriter.export.export import converted, export
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c4944415478da63f8cfc00000030101"

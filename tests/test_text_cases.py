@@ -15,7 +15,8 @@ import pytest
 import yaml
 
 from smartwriter.errors import Invalid, TextConflict
-from smartwriter.export.export import Document, converted
+from smartwriter.export.document import Document
+from smartwriter.export.export import converted
 from smartwriter.tasks.draft_text import DraftText
 from smartwriter.tasks.values import Origin
 from smartwriter.text.comparison import Comparison, compare, word_changes

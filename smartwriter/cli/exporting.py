@@ -15,7 +15,7 @@ from smartwriter.files.output import STDOUT, check
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
-    from smartwriter.export.export import Document
+    from smartwriter.export.document import Document
 
 
 @click.command()
@@ -63,7 +63,7 @@ def _export_text(workspace: Workspace, wanted: str, output: Path | None, verse: 
 
 def _document(workspace: Workspace, wanted: str) -> Document:
     from smartwriter.cli.addresses import text_of
-    from smartwriter.export.export import Document
+    from smartwriter.export.document import Document
     from smartwriter.text.words import count
 
     label, text = text_of(workspace, wanted)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 Node = Any
+"""An element of pandoc's syntax tree, or a list of them: ``{"t": type, "c": content}``."""
 
 
 class Ours(str):

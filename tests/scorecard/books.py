@@ -8,7 +8,8 @@ from pathlib import Path
 
 from figure import Figure, Outcome, Run
 
-from smartwriter.export.export import Document, export
+from smartwriter.export.document import Document
+from smartwriter.export.export import export
 
 _JAR = Path("/usr/share/java/epubcheck.jar")
 _ARTICLES = Path(__file__).resolve().parents[2] / "collections"
