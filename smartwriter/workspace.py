@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import smartwriter.files.durable as durable
-import smartwriter.storage.journal as journal
+import smartwriter.storage.reading as reading
 import smartwriter.system.bounds as bounds
 import smartwriter.system.config as config
 import smartwriter.system.roots as roots
@@ -275,7 +275,7 @@ class Workspace:
         key: SessionKey = {"project_key": task.project_key, "session_id": draft.session_id}
         return Transcript(self.store.path(key))
 
-    def conversation(self, task: Task, draft: Draft, turns: Sequence[Turn]) -> journal.Contents:
+    def conversation(self, task: Task, draft: Draft, turns: Sequence[Turn]) -> reading.Contents:
         """What a draft's transcript holds; nothing before its first turn.
 
         :raises SessionMissing: when one of its turns has its answer, but no entry is there to be read.
@@ -284,7 +284,7 @@ class Workspace:
         try:
             contents = transcript.read()
         except FileNotFoundError:
-            contents = journal.Contents([], [], 0)
+            contents = reading.Contents([], [], 0)
         if not contents.entries and any(turn.state in ANSWERED for turn in turns):
             raise SessionMissing(task.address(draft.name), transcript.path)
         return contents

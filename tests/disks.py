@@ -9,8 +9,9 @@ from unittest import mock
 
 import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
+import smartwriter.storage.reading as reading
 
-_WRITING = (durable, journal)
+_WRITING = (durable, journal, reading)
 
 
 @contextmanager

@@ -44,7 +44,8 @@ from transcripts import (
     writes_only,
 )
 
-import smartwriter.storage.journal as journal
+import smartwriter.storage.encoding as encoding
+import smartwriter.storage.reading as reading
 from smartwriter.errors import JournalError, TaskAmbiguous
 from smartwriter.sessions.store import FileSessionStore
 from smartwriter.tasks.manager import TaskManager
@@ -100,7 +101,7 @@ async def check(
     for _ in range(2):
         await later.append(KEY, as_stored(entries(9)))
     assert path.read_bytes().startswith(data)
-    assert path.read_bytes().endswith(b"\n" * (not data.endswith(b"\n")) + journal.encode(entry(9)))
+    assert path.read_bytes().endswith(b"\n" * (not data.endswith(b"\n")) + encoding.encode(entry(9)))
     assert numbers(await store.load(KEY)) == [*wanted, 9]
 
 
@@ -152,7 +153,7 @@ def test_case_006_torn_anywhere(tmp_path: Path) -> None:
     for cut in range(1, len(line(3)) - 1, 5):
         for rest in ((4, 5), (3, 4, 5)):
             path.write_bytes(lines(0, 1, 2) + line(3)[:cut] + lines(*rest))
-            assert numbers(journal.read(path).entries) == [0, 1, 2, *rest], cut
+            assert numbers(reading.read(path).entries) == [0, 1, 2, *rest], cut
 
 
 async def test_case_006_three_times(store: FileSessionStore) -> None:
@@ -359,7 +360,7 @@ def test_case_024_what_cannot_be_read_is_never_overwritten(
 async def test_case_026_a_file_that_starts_with_a_service_entry(store: FileSessionStore) -> None:
     """A session is found whatever its first entry is (anthropics/claude-code#62851)."""
     link = {"type": "pr-link", "sessionId": SESSION}
-    write_transcript(store, journal.encode(link) + healthy())
+    write_transcript(store, encoding.encode(link) + healthy())
     assert await store.load(KEY) == [link, *entries(0, 1, 2, 3, 4, 5)]
     assert [one["session_id"] for one in await store.list_sessions("book")] == [SESSION]
     [summary] = await store.list_session_summaries("book")
@@ -376,7 +377,7 @@ async def test_case_027_entries_without_the_usual_fields(store: FileSessionStore
         {"no": "type"},
         {},
     ]
-    write_transcript(store, b"".join(journal.encode(one) for one in [*bare, *future, entry(2)]))
+    write_transcript(store, b"".join(encoding.encode(one) for one in [*bare, *future, entry(2)]))
     assert await store.load(KEY) == [*bare, *future, entry(2)]
     assert await store.damage(KEY) == []
     assert len(await store.list_session_summaries("book")) == 1
@@ -465,7 +466,7 @@ def test_case_035_many_processes_create_one_project(tmp_path: Path) -> None:
     for process in [run(CREATES, root, number) for number in range(6)]:
         output(process)
     path = Workspace(root).store.path({**KEY, "session_id": "s", "subpath": "a/b/c"})
-    assert sorted(found["uuid"] for found in journal.read(path).entries) == list("012345")
+    assert sorted(found["uuid"] for found in reading.read(path).entries) == list("012345")
 
 
 def test_case_036_a_task_never_gets_the_newest_session(tasks: TaskManager) -> None:
@@ -628,7 +629,7 @@ async def test_case_061_half_of_a_tool_call(store: FileSessionStore, block: dict
     """A call without result or a result without call loads as it is (anthropics/claude-code#1894,
     #11042)."""
     half = entry(3) | {"message": {"role": "assistant", "content": [block]}}
-    await check(store, lines(0, 1, 2) + journal.encode(half), [0, 1, 2, 3])
+    await check(store, lines(0, 1, 2) + encoding.encode(half), [0, 1, 2, 3])
     loaded = await store.load(KEY)
     assert loaded is not None and loaded[3] == half
 
@@ -683,7 +684,7 @@ async def test_case_070_an_index_that_stopped(store: FileSessionStore) -> None:
     known = cache.read_bytes()
     assert known.count(b"\n") == 9
     for key in keys:
-        write_transcript(store, healthy() + journal.encode({"customTitle": key["session_id"]}), key)
+        write_transcript(store, healthy() + encoding.encode({"customTitle": key["session_id"]}), key)
         os.utime(store.path(key), (1, 1))
     cache.write_bytes(known)
     os.utime(cache)
@@ -792,7 +793,7 @@ async def test_case_079_the_disk_fills_at_any_byte(tmp_path: Path) -> None:
     await store.append(KEY, as_stored(entries(0)))
     old = store.path(KEY).read_bytes()
     batch = as_stored(entries(1, 2))
-    payload = b"".join(map(journal.encode, entries(1, 2)))
+    payload = b"".join(map(encoding.encode, entries(1, 2)))
     disk = Disk()
     for fitted in range(len(payload)):
         disk.then("write", writes_only(fitted, OSError(errno.ENOSPC, "No space left on device")))

@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 from transcripts import entry
 
-import smartwriter.storage.journal as journal
+import smartwriter.storage.encoding as encoding
+import smartwriter.storage.reading as reading
 from smartwriter.cli.app import cli
 from smartwriter.doctor.examine import Finding, examine
 from smartwriter.errors import Invalid, JournalError
@@ -111,7 +112,7 @@ def test_a_lost_entry_is_linked_past(workspace: Workspace, task: Task) -> None:
     assert kinds(workspace) == ["turns", "reader"]  # the lost entry was the prompt of turn 2
     doctor(workspace, "--repair")
     assert kinds(workspace) == ["turns"]
-    assert [line["uuid"] for line in journal.read(path).entries] == [
+    assert [line["uuid"] for line in reading.read(path).entries] == [
         entry(n)["uuid"] for n in (0, 1, 3, 4, 5)
     ]
 
@@ -179,7 +180,7 @@ def test_what_processes_left(workspace: Workspace, task: Task) -> None:
     text.with_name("main (conflicted copy 2026-01-01).md").write_text("other")
     (workspace.hidden / "spool").mkdir()
     (workspace.hidden / "spool" / "batch.jsonl").write_bytes(
-        journal.encode({"type": "spooled", "key": {"project_key": "unfiled", "session_id": "s"}})
+        encoding.encode({"type": "spooled", "key": {"project_key": "unfiled", "session_id": "s"}})
     )
     turns = workspace.tasks.turns(task, "main")
     running = turns[1].model_copy(update={"state": TurnState.running})

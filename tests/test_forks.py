@@ -17,8 +17,9 @@ import smartwriter
 import smartwriter.errors as errors
 from smartwriter.errors import DraftBusy, JournalError
 from smartwriter.sessions.store import BoundSessionStore, FileSessionStore
-from smartwriter.storage.journal import Journal, read
+from smartwriter.storage.journal import Journal
 from smartwriter.storage.lease import Lease
+from smartwriter.storage.reading import read
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 

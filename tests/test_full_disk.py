@@ -18,13 +18,14 @@ from commands import smartwriter
 from disks import in_place_of_os
 from test_main_job import take_turns
 
+import smartwriter.storage.encoding as encoding
+import smartwriter.storage.reading as reading
 from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse
 from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.doctor.examine import examine
 from smartwriter.events import Event
 from smartwriter.sessions.transcript import answer_to
-from smartwriter.storage import journal
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Task, TurnState
 from smartwriter.turns.parts import Part
@@ -230,8 +231,8 @@ def test_a_finished_turn_without_its_answer_is_found(
     take_turns(workspace, claude, [(task.id, "Write.")])
     path = workspace.transcript(task, task.drafts["main"]).path
     assert list(examine(workspace)) == []
-    entries = [entry for entry in journal.read(path).entries if entry.get("type") != "assistant"]
-    path.write_bytes(b"".join(map(journal.encode, entries)))
+    entries = [entry for entry in reading.read(path).entries if entry.get("type") != "assistant"]
+    path.write_bytes(b"".join(map(encoding.encode, entries)))
     found = [finding for finding in examine(workspace) if finding.kind == "turns"]
     assert [finding.what for finding in found] == [f"does not have the answer of turn 1 of {task.id}@main"]
     assert "lost" in found[0].meaning

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from transcripts import Disk, entries, entry, fails, healthy, line, lines, numbers, writes_only
 
 import smartwriter.files.durable as durable
+import smartwriter.storage.encoding as encoding
+import smartwriter.storage.reading as reading
 from smartwriter.errors import JournalBusy, JournalError
-from smartwriter.storage import journal
 from smartwriter.storage.journal import Journal
 from smartwriter.storage.salvage import Damage
 
@@ -77,8 +78,8 @@ def in_thread(function: Callable[[], Any]) -> Any:
 )
 def test_a_line_is_readable_text_with_escapes_where_a_reader_would_stumble(value: object, text: str) -> None:
     """Text stays readable; surrogates, line separators and NUL are escapes, infinity is 1e999."""
-    assert journal.encode({"v": value}) == f'{{"v":{text}}}\n'.encode()
-    assert journal.decode(journal.encode({"v": value})[:-1]) == {"v": value}
+    assert encoding.encode({"v": value}) == f'{{"v":{text}}}\n'.encode()
+    assert encoding.decode(encoding.encode({"v": value})[:-1]) == {"v": value}
 
 
 JSON_VALUES = st.recursive(
@@ -100,15 +101,15 @@ def test_what_is_appended_is_read_back(batch: list[dict[str, Any]], tmp_path_fac
     """Any JSON object comes back as it was, from a file in which any program finds the same lines."""
     path = tmp_path_factory.mktemp("journal") / "one.jsonl"
     Journal(path, durability="os").append(batch)
-    assert journal.read(path).entries == json.loads(json.dumps(batch))
-    assert not journal.read(path).damage
+    assert reading.read(path).entries == json.loads(json.dumps(batch))
+    assert not reading.read(path).damage
     assert len(path.read_text("utf-8").splitlines()) == len(batch)
 
 
 def test_not_a_number_stays_one(path: Path) -> None:
     """NaN, which is equal to nothing, is stored all the same."""
     Journal(path).append([{"n": float("nan")}])
-    assert str(journal.read(path).entries) == "[{'n': nan}]"
+    assert str(reading.read(path).entries) == "[{'n': nan}]"
 
 
 def test_a_deep_entry_is_stored(path: Path) -> None:
@@ -117,7 +118,7 @@ def test_a_deep_entry_is_stored(path: Path) -> None:
     for _ in range(900):
         deep = {"x": deep}
     in_thread(lambda: Journal(path).append([deep, entry(1)]))
-    read = in_thread(lambda: journal.read(path))
+    read = in_thread(lambda: reading.read(path))
     assert not read.damage
     assert read.entries == [deep, entry(1)]
 
@@ -164,14 +165,14 @@ def test_a_number_too_long_is_found_wherever_it_stands() -> None:
     """A number that could not be read back is refused at any place in an entry of any length."""
     for length in range(0, 5000, 100):
         with pytest.raises(ValueError, match="too long"):
-            journal.encode({"text": "x" * length, "n": 10**4300, "more": "y" * 9000})
+            encoding.encode({"text": "x" * length, "n": 10**4300, "more": "y" * 9000})
 
 
 def test_the_longest_number_is_stored(path: Path) -> None:
     """A number of as many digits as Python reads comes back, and digits in a text have no limit."""
     batch = [{"n": 10**4299, "text": "7" * 10_000}, {"n": -(10**4299), "text": "word " * 2000}]
     Journal(path).append(batch)
-    assert journal.read(path).entries == batch
+    assert reading.read(path).entries == batch
 
 
 # --- reading ----------------------------------------------------------------------------------
@@ -204,12 +205,12 @@ DAMAGED = b"".join(
 
 def streamed(path: Path, start: int = 0) -> tuple[list[Any], list[Any]]:
     damage: list[Any] = []
-    return [found for _, found in journal.stream(path, start, damage.append)], damage
+    return [found for _, found in reading.stream(path, start, damage.append)], damage
 
 
 def test_damage_is_located_to_the_byte(path: Path) -> None:
     """Offset and length of damage say which bytes of the file hold no entry, and no others."""
-    read = journal.read(write(path, DAMAGED))
+    read = reading.read(write(path, DAMAGED))
     stretches = [DAMAGED[bad.offset : bad.offset + bad.length] for bad in read.damage]
     assert stretches == [
         b"\0\0\0",
@@ -227,22 +228,22 @@ def test_damage_is_located_to_the_byte(path: Path) -> None:
 def test_streaming_equals_reading_at_every_cut(path: Path) -> None:
     """However a file ends, entries and damage are the same when it is streamed."""
     for cut in range(len(DAMAGED) + 1):
-        read = journal.read(write(path, DAMAGED[:cut]))
+        read = reading.read(write(path, DAMAGED[:cut]))
         assert streamed(path) == (read.entries, read.damage), cut
 
 
 def test_streaming_equals_reading_whatever_the_blocks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a block of the file ends changes nothing."""
-    read = journal.read(write(path, DAMAGED))
+    read = reading.read(write(path, DAMAGED))
     for size in range(1, 60):
-        monkeypatch.setattr(journal, "_BLOCK_BYTES", size)
+        monkeypatch.setattr(reading, "BLOCK_BYTES", size)
         assert streamed(path) == (read.entries, read.damage), size
 
 
 def test_streaming_can_go_on_later(path: Path) -> None:
     """The offset that comes with an entry is where the next line starts."""
     write(path, healthy())
-    for number, (after, found) in enumerate(journal.stream(path)):
+    for number, (after, found) in enumerate(reading.stream(path)):
         assert numbers([found]) == [number]
         assert after == len(lines(*range(number + 1)))
         assert streamed(path, after) == (entries(*range(number + 1, 6)), [])
@@ -251,8 +252,8 @@ def test_streaming_can_go_on_later(path: Path) -> None:
 def test_a_byte_order_mark_counts_only_at_the_start(path: Path) -> None:
     """An editor's mark before the first line is passed over; elsewhere it is damage."""
     mark = b"\xef\xbb\xbf"
-    assert journal.read(write(path, mark)).damage == []
-    read = journal.read(write(path, mark + b"torn\n" + lines(0, 1) + mark + line(2) + line(3)))
+    assert reading.read(write(path, mark)).damage == []
+    read = reading.read(write(path, mark + b"torn\n" + lines(0, 1) + mark + line(2) + line(3)))
     assert numbers(read.entries) == [0, 1, 2, 3]
     assert read.damage == [(3, 4), (8 + len(lines(0, 1)), 3)]
 
@@ -267,19 +268,19 @@ def test_neighbours_tell_an_entry_from_a_nested_object(path: Path) -> None:
         (glued + line(4), [3, 4]),
         (line(1) + glued + line(5), [1, 5]),
     ]:
-        assert numbers(journal.read(write(path, data)).entries) == wanted
+        assert numbers(reading.read(write(path, data)).entries) == wanted
         assert numbers(streamed(path)[0]) == wanted
 
 
 def test_a_missing_journal_is_not_an_empty_one(path: Path) -> None:
     """Reading what does not exist raises; an empty file is empty."""
     with pytest.raises(FileNotFoundError):
-        journal.read(path)
+        reading.read(path)
     with pytest.raises(FileNotFoundError):
-        next(journal.stream(path))
+        next(reading.stream(path))
     write(path, b"")
-    assert journal.read(path) == journal.Contents([], [], 0)
-    assert list(journal.stream(path)) == []
+    assert reading.read(path) == reading.Contents([], [], 0)
+    assert list(reading.stream(path)) == []
 
 
 def test_reading_changes_nothing(path: Path) -> None:
@@ -287,8 +288,8 @@ def test_reading_changes_nothing(path: Path) -> None:
     write(path, DAMAGED)
     os.utime(path, ns=(1_600_000_000_000_000_000, 1_600_000_000_000_000_000))
     before = os.stat(path)
-    journal.read(path)
-    list(journal.stream(path))
+    reading.read(path)
+    list(reading.stream(path))
     Journal(path, unique=True).read()
     after = os.stat(path)
     assert (after.st_mtime_ns, after.st_ctime_ns, after.st_ino) == (
@@ -315,7 +316,7 @@ def test_zeroed_blocks_cost_only_what_they_hit(data: st.DataObject, tmp_path_fac
         if damaged[offset : offset + len(part) - 1] == part[:-1]:
             whole.append(number)
         offset += len(part)
-    assert numbers(journal.read(path).entries) == whole
+    assert numbers(reading.read(path).entries) == whole
     assert numbers(streamed(path)[0]) == whole
 
 
@@ -326,13 +327,13 @@ def test_reading_never_raises(data: st.DataObject, tmp_path_factory: Any) -> Non
     pieces = st.sampled_from([*DAMAGED.split(b"\n"), b"\n", b"{", b'"uuid":"', b"\0", b"]"])
     noise = data.draw(st.lists(st.binary(max_size=30) | pieces, max_size=12).map(b"".join))
     path = write(tmp_path_factory.mktemp("journal") / "one.jsonl", noise)
-    read = journal.read(path)
+    read = reading.read(path)
     assert streamed(path) == (read.entries, read.damage)
     for bad in read.damage:
         assert 0 <= bad.offset < bad.offset + bad.length <= len(noise)
     Journal(path, durability="os", unique=True).append([entry(99)])
     assert path.read_bytes().startswith(noise)
-    assert journal.read(path).entries[-1] == entry(99)
+    assert reading.read(path).entries[-1] == entry(99)
 
 
 # --- appending --------------------------------------------------------------------------------
@@ -359,9 +360,9 @@ def test_a_whole_last_line_gets_its_line_feed(path: Path, unique: bool) -> None:
     """A last entry that lacks its LF is kept, and the next one starts on a line of its own."""
     old = lines(0, 1)[:-1]
     Journal(write(path, old), unique=unique).append(entries(2))
-    assert path.read_bytes() == old + b"\n" + journal.encode(entry(2))
-    assert journal.read(path).damage == []
-    assert numbers(journal.read(path).entries) == [0, 1, 2]
+    assert path.read_bytes() == old + b"\n" + encoding.encode(entry(2))
+    assert reading.read(path).damage == []
+    assert numbers(reading.read(path).entries) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("unique", [False, True])
@@ -371,8 +372,8 @@ def test_a_torn_last_line_is_closed_off(path: Path, unique: bool) -> None:
     for cut in range(1, len(torn)):
         old = lines(0, 1) + torn[:cut]
         Journal(write(path, old), unique=unique, durability="os").append(entries(3, 4))
-        assert path.read_bytes() == old + b"\n" + b"".join(map(journal.encode, entries(3, 4)))
-        read = journal.read(path)
+        assert path.read_bytes() == old + b"\n" + b"".join(map(encoding.encode, entries(3, 4)))
+        read = reading.read(path)
         assert numbers(read.entries) == [0, 1, 3, 4]
         assert read.damage == [(len(lines(0, 1)), cut)]
 
@@ -402,7 +403,7 @@ def test_another_object_knows_the_uuids_of_a_file(path: Path) -> None:
     second.append(entries(1, 2))
     first.append(entries(0, 1, 2, 3))
     second.append(entries(3))
-    assert numbers(journal.read(path).entries) == [0, 1, 2, 3]
+    assert numbers(reading.read(path).entries) == [0, 1, 2, 3]
     assert path.read_bytes().count(b"\n") == 4
 
 
@@ -439,7 +440,7 @@ def test_without_unique_everything_is_kept(path: Path) -> None:
     """A journal of states, where the last one counts, keeps equal lines."""
     Journal(path).append(entries(0, 0))
     Journal(path).append(entries(0))
-    assert numbers(journal.read(path).entries) == [0, 0, 0]
+    assert numbers(reading.read(path).entries) == [0, 0, 0]
 
 
 @pytest.mark.parametrize("uuid", ["写", 'quo"te', "back\\slash", "\u2028", "\ud83d", "a\nb", "\0"])
@@ -447,7 +448,7 @@ def test_any_text_can_be_a_uuid(path: Path, uuid: str) -> None:
     """A uuid of unusual letters is stored once."""
     Journal(path, unique=True).append([{"uuid": uuid}])
     Journal(path, unique=True).append([{"uuid": uuid}, entry(0)])
-    assert journal.read(path).entries == [{"uuid": uuid}, entry(0)]
+    assert reading.read(path).entries == [{"uuid": uuid}, entry(0)]
 
 
 @pytest.mark.parametrize("between", [b"\n", b""], ids=["next line", "same line"])
@@ -456,9 +457,9 @@ def test_a_uuid_behind_a_torn_one_is_known(path: Path, torn: bytes, between: byt
     """A line torn within its uuid does not hide the uuid that follows it."""
     found = {"uuid": entry(1)["uuid"], **entry(1)}
     old = line(0) + torn + between + json.dumps(found).encode() + b"\n"
-    assert journal.read(write(path, old)).entries == entries(0, 1)
+    assert reading.read(write(path, old)).entries == entries(0, 1)
     Journal(path, unique=True).append(entries(1, 2))
-    assert path.read_bytes() == old + journal.encode(entry(2))
+    assert path.read_bytes() == old + encoding.encode(entry(2))
 
 
 def test_the_uuid_of_a_torn_entry_is_not_known(path: Path) -> None:
@@ -466,18 +467,18 @@ def test_the_uuid_of_a_torn_entry_is_not_known(path: Path) -> None:
     old = lines(0, 1) + line(2)[:150]
     assert entry(2)["uuid"].encode() in old
     Journal(write(path, old), unique=True).append(entries(1, 2))
-    assert journal.read(path).entries == entries(0, 1, 2)
+    assert reading.read(path).entries == entries(0, 1, 2)
 
 
 def test_uuids_are_found_whatever_the_blocks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a block of the file ends hides no uuid, also with a torn line at the end."""
     old = lines(0, 1, 2) + line(3)[:100]
     for size in range(1, 40):
-        monkeypatch.setattr(journal, "_BLOCK_BYTES", size)
+        monkeypatch.setattr(reading, "BLOCK_BYTES", size)
         one = Journal(write(path, old), unique=True, durability="os")
         one.append(entries(0, 1, 2, 3))
         one.append(entries(0, 1, 2, 3, 4))
-        assert numbers(journal.read(path).entries) == [0, 1, 2, 3, 4], size
+        assert numbers(reading.read(path).entries) == [0, 1, 2, 3, 4], size
         assert path.read_bytes().count(b"\n") == 6
 
 
@@ -488,7 +489,7 @@ def test_a_journal_that_starts_anew_forgets(path: Path) -> None:
     path.rename(path.with_suffix(".old"))
     one.append(entries(0, 1))
     assert numbers(one.read().entries) == [0, 1]
-    os.truncate(path, len(journal.encode(entry(0))))
+    os.truncate(path, len(encoding.encode(entry(0))))
     one.append(entries(0, 1))
     assert numbers(one.read().entries) == [0, 1]
 
@@ -501,7 +502,7 @@ def test_what_others_began_anew_is_known(path: Path) -> None:
     other.append(entries(3, 4, 5, 6))
     one.append(entries(3, 4, 0))
     assert numbers(one.read().entries) == [3, 4, 5, 6, 0]
-    os.truncate(path, len(b"".join(map(journal.encode, entries(3, 4)))))
+    os.truncate(path, len(b"".join(map(encoding.encode, entries(3, 4)))))
     Journal(path, unique=True).append(entries(7))
     one.append(entries(7, 4))
     assert numbers(one.read().entries) == [3, 4, 7]
@@ -535,8 +536,8 @@ def test_a_failed_append_leaves_the_old_bytes(
     assert caught.value.path == path
     assert path.read_bytes() == old
     one.append(entries(1, 2))
-    assert journal.read(path).entries[-2:] == entries(1, 2)
-    assert len(journal.read(path).entries) == old.count(b'"text 0"') + 2
+    assert reading.read(path).entries[-2:] == entries(1, 2)
+    assert len(reading.read(path).entries) == old.count(b'"text 0"') + 2
     assert path.read_bytes().startswith(old)
 
 
@@ -544,13 +545,13 @@ def test_every_partial_write_is_undone(path: Path, disk: Disk) -> None:
     """A disk that fills after any byte of a batch costs nothing but the batch."""
     old = lines(0)[:-1]
     one = Journal(write(path, old), unique=True)
-    for count in range(len(b"\n" + journal.encode(entry(1)))):
+    for count in range(len(b"\n" + encoding.encode(entry(1)))):
         disk.then("write", writes_only(count, FULL if count % 2 else None))
         with pytest.raises(JournalError):
             one.append(entries(1))
         assert path.read_bytes() == old
     one.append(entries(1))
-    assert path.read_bytes() == old + b"\n" + journal.encode(entry(1))
+    assert path.read_bytes() == old + b"\n" + encoding.encode(entry(1))
 
 
 def test_an_interrupted_write_is_undone(path: Path, disk: Disk) -> None:
@@ -595,7 +596,7 @@ def test_a_rollback_that_fails_is_made_up_for(path: Path, disk: Disk) -> None:
             one.append(entries(1, 2))
         assert path.stat().st_size == len(lines(0)) + 50
     one.append(entries(1, 2))
-    assert path.read_bytes() == lines(0) + b"".join(map(journal.encode, entries(1, 2)))
+    assert path.read_bytes() == lines(0) + b"".join(map(encoding.encode, entries(1, 2)))
 
 
 def test_a_late_rollback_never_takes_what_another_wrote(path: Path, disk: Disk) -> None:
@@ -608,7 +609,7 @@ def test_a_late_rollback_never_takes_what_another_wrote(path: Path, disk: Disk) 
     Journal(path, unique=True).append(entries(2))
     before = path.read_bytes()
     one.append(entries(1))
-    assert path.read_bytes() == before + journal.encode(entry(1))
+    assert path.read_bytes() == before + encoding.encode(entry(1))
     assert numbers(one.read().entries) == [0, 2, 1]
 
 
@@ -621,12 +622,12 @@ def test_a_late_rollback_never_takes_another_file(path: Path, disk: Disk) -> Non
         one.append(entries(1))
     size = path.stat().st_size
     path.rename(path.with_suffix(".old"))
-    fresh = journal.encode({"type": "fresh", "v": ""})
-    fresh = journal.encode({"type": "fresh", "v": "x" * (size - len(fresh))})
+    fresh = encoding.encode({"type": "fresh", "v": ""})
+    fresh = encoding.encode({"type": "fresh", "v": "x" * (size - len(fresh))})
     assert len(fresh) == size
     write(path, fresh)
     one.append(entries(1))
-    assert path.read_bytes() == fresh + journal.encode(entry(1))
+    assert path.read_bytes() == fresh + encoding.encode(entry(1))
 
 
 @pytest.mark.parametrize("function", ["open", "stat", "write", "fdatasync", "fsync", "pread"])
@@ -679,7 +680,7 @@ def test_the_name_of_a_file_begun_anew_is_synced(path: Path, disk: Disk) -> None
 
 def test_a_batch_known_already_is_synced_all_the_same(path: Path, disk: Disk) -> None:
     """Whoever wrote it may have died before the sync: it is acknowledged only after one."""
-    Journal(write(path, b"".join(map(journal.encode, entries(0)))), unique=True).append(entries(0))
+    Journal(write(path, b"".join(map(encoding.encode, entries(0)))), unique=True).append(entries(0))
     assert disk.names("write") == []
     assert disk.names("fdatasync") == [path.name]
 
@@ -708,7 +709,7 @@ def test_a_lock_held_too_long_is_reported(path: Path) -> None:
             assert caught.value.waited_s == timeout_s
             assert str(path) in str(caught.value)
     holder.append(entries(2))
-    assert numbers(journal.read(path).entries) == [0, 2]
+    assert numbers(reading.read(path).entries) == [0, 2]
 
 
 def test_a_lock_held_by_another_thread_is_reported(path: Path) -> None:
@@ -768,7 +769,7 @@ def test_a_file_moved_away_while_an_append_waits(path: Path, disk: Disk) -> None
         path.rename(trash)
     thread.join()
     assert trash.read_bytes() == lines(0)
-    assert journal.read(path).entries == entries(1)
+    assert reading.read(path).entries == entries(1)
 
 
 @pytest.mark.parametrize("shared", [True, False], ids=["one object", "an object each"])
@@ -787,7 +788,7 @@ def test_threads_append_side_by_side(path: Path, shared: bool) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    read = journal.read(path)
+    read = reading.read(path)
     assert not read.damage
     for writer in range(6):
         assert [found["n"] for found in read.entries if found["writer"] == writer] == list(range(40))
@@ -807,7 +808,7 @@ for n in range(50):
 """
     running = [subprocess.Popen([sys.executable, "-c", code, str(path), str(writer)]) for writer in range(8)]
     assert [process.wait() for process in running] == [0] * 8
-    read = journal.read(path)
+    read = reading.read(path)
     assert not read.damage
     assert len(read.entries) == 400
     for writer in range(8):
@@ -940,7 +941,7 @@ def caught(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_a_line_that_is_being_written_is_no_damage(caught: Path) -> None:
     """A write may be seen in pieces: who reads in its middle looks again, and gets the whole line."""
-    contents = in_thread(lambda: journal.read(caught))
+    contents = in_thread(lambda: reading.read(caught))
     assert contents.damage == []
     assert numbers(contents.entries) == [0, 1]
 
@@ -948,13 +949,13 @@ def test_a_line_that_is_being_written_is_no_damage(caught: Path) -> None:
 def test_a_stream_waits_for_a_line_that_is_being_written(caught: Path) -> None:
     """As when it is read at once."""
     damage: list[Damage] = []
-    read = in_thread(lambda: [entry for _, entry in journal.stream(caught, on_damage=damage.append)])
+    read = in_thread(lambda: [entry for _, entry in reading.stream(caught, on_damage=damage.append)])
     assert (numbers(read), damage) == ([0, 1], [])
 
 
 def test_a_torn_line_is_damage_at_once_to_the_one_who_may_write(path: Path) -> None:
     """Who holds the lock, or finds it free, need not wait to know that nobody will end the line."""
     torn = write(path, lines(0, 1)[:-20])
-    assert len(journal.read(torn).damage) == 1
+    assert len(reading.read(torn).damage) == 1
     with Journal(torn).locked():
-        assert len(journal.read(torn).damage) == 1
+        assert len(reading.read(torn).damage) == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import smartwriter.storage.journal as journal
+import smartwriter.storage.reading as reading
 from smartwriter.errors import Invalid
 from smartwriter.memory.collection import Collection
 from smartwriter.memory.snapshot import Memory
@@ -103,7 +103,7 @@ def test_the_files_have_plain_names_and_a_plain_form(
     versions.keep(memory)
     assert all(path.name.isascii() for path in versions.folder.iterdir())
     path = versions.folder / f"{collection.project_key}.jsonl"
-    (line,) = journal.read(path).entries
+    (line,) = reading.read(path).entries
     assert set(line) == {"type", "timestamp", "collection", "files"}
     assert (line["type"], line["collection"], line["files"]) == ("memory", "山城", memory.hashes)
 

@@ -25,6 +25,7 @@ from transcripts import entry, entry_uuid
 
 import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
+import smartwriter.storage.reading as reading
 from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.agent.offline.script import Reply, Request, Text, Wait
 from smartwriter.agent.offline.server import OfflineModel
@@ -204,7 +205,7 @@ def test_the_answer_of_a_turn_that_others_followed(workspace: Workspace, task: T
     assert recover(workspace) == [] and not folder.exists()
     assert entry_uuid(1) not in transcript.path.read_text()
     (kept,) = (workspace.hidden / "trash" / "orphans").iterdir()
-    assert journal.read(kept).entries == answered(2)
+    assert reading.read(kept).entries == answered(2)
 
 
 def test_a_folder_stays_until_all_of_it_is_kept(

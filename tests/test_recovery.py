@@ -20,6 +20,7 @@ from transcripts import entry
 
 import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
+import smartwriter.storage.reading as reading
 from smartwriter.agent.offline.script import Reply, Request, Text, Wait
 from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.events import TextDelta, TurnStarted, parse
@@ -227,7 +228,7 @@ def test_a_folder_that_another_process_removes_is_passed_over(
     assert orphans_of(workspace) == []
 
 
-@pytest.mark.parametrize(("module", "when"), [(journal, "read"), (durable, "move")])
+@pytest.mark.parametrize(("module", "when"), [(reading, "read"), (durable, "move")])
 def test_a_batch_that_another_process_stores(
     workspace: Workspace, task: Task, monkeypatch: pytest.MonkeyPatch, module: ModuleType, when: str
 ) -> None:

@@ -25,7 +25,8 @@ from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.doctor.examine import examine
 from smartwriter.errors import Invalid, LeadsOutside
 from smartwriter.files.durable import make_folder
-from smartwriter.storage.journal import Journal, read, rewrite
+from smartwriter.storage.journal import Journal, rewrite
+from smartwriter.storage.reading import read
 from smartwriter.system.config import Config, load, own, own_path
 from smartwriter.tasks.values import Task, Turn, TurnState
 from smartwriter.workspace import Workspace

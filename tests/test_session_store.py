@@ -42,7 +42,9 @@ from transcripts import (
     writes_only,
 )
 
+import smartwriter.storage.encoding as encoding
 import smartwriter.storage.journal as journal
+import smartwriter.storage.reading as reading
 from smartwriter.errors import JournalBusy, JournalError, UnsafeName
 from smartwriter.sessions.store import FileSessionStore
 
@@ -462,7 +464,7 @@ async def test_a_cancelled_append_never_lands_late(tmp_path: Path, disk: Disk) -
         await anyio.to_thread.run_sync(writing.wait, 10)
         group.cancel_scope.cancel()
         go_on.set()
-    assert store.path(KEY).read_bytes() == journal.encode(entry(0))
+    assert store.path(KEY).read_bytes() == encoding.encode(entry(0))
 
 
 # --- listing ----------------------------------------------------------------------------------
@@ -616,7 +618,7 @@ async def test_deleting_and_appending_at_once(store: FileSessionStore) -> None:
                 group.start_soon(partial(FileSessionStore(store.root).delete, KEY))
     found = numbers(await store.load(KEY) or [])
     for deleted in await anyio.to_thread.run_sync(lambda: list((store.root / "trash").rglob("*.jsonl"))):
-        found += numbers((await anyio.to_thread.run_sync(journal.read, deleted)).entries)
+        found += numbers((await anyio.to_thread.run_sync(reading.read, deleted)).entries)
     assert sorted(found) == list(range(24))
 
 

@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transcripts import KEY, SESSION, as_stored, entry, healthy, line, lines
 
+import smartwriter.storage.encoding as encoding
+import smartwriter.storage.reading as reading
 from smartwriter.sessions.summaries import Summaries, transcripts
 from smartwriter.storage import journal
 
@@ -47,11 +49,11 @@ class Project:
 
     def folded(self, session_id: str = SESSION) -> dict[str, Any]:
         """The summary of the whole transcript, without a cache."""
-        entries = as_stored(journal.read(self.path(session_id)).entries)
+        entries = as_stored(reading.read(self.path(session_id)).entries)
         return fold_session_summary(None, {**KEY, "session_id": session_id}, entries)["data"]
 
     def cached(self) -> list[dict[str, Any]]:
-        return journal.read(self.cache).entries
+        return reading.read(self.cache).entries
 
 
 @pytest.fixture
@@ -158,7 +160,7 @@ def test_damage_at_the_end_is_looked_at_again(project: Project) -> None:
 
 
 def replace_cache(project: Project, entries: Iterable[dict[str, Any]]) -> None:
-    project.cache.write_bytes(b"".join(map(journal.encode, entries)))
+    project.cache.write_bytes(b"".join(map(encoding.encode, entries)))
 
 
 def test_an_old_line_of_the_cache_is_completed(project: Project) -> None:
@@ -396,4 +398,4 @@ for _ in range(20):
     assert [process.wait() for process in running] == [0, 0]
     assert project.summary() == project.folded()
     assert project.summary()["custom_title"] == "title 199"
-    assert not journal.read(project.cache).damage
+    assert not reading.read(project.cache).damage

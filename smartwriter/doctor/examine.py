@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
+import smartwriter.storage.reading as reading
 import smartwriter.system.bounds as bounds
 from smartwriter.agent.environment import config_folder
 from smartwriter.doctor.finding import Finding as Finding
@@ -77,7 +78,7 @@ def _damaged_journals(workspace: Workspace) -> Iterator[Finding]:
         if path.is_relative_to(workspace.hidden / "trash"):
             continue
         try:
-            contents = journal.read(path)
+            contents = reading.read(path)
         except FileNotFoundError:  # another process has just moved it
             continue
         except OSError as error:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import smartwriter.storage.journal as journal
+import smartwriter.storage.reading as reading
 import smartwriter.system.bounds as bounds
 from smartwriter.doctor.finding import Finding
 from smartwriter.errors import DraftBusy
@@ -121,7 +121,7 @@ def _was_forked(path: Path, known: set[Path], uuids: dict[Path, set[str]]) -> bo
     own, session = set[str](), ""
     titled = False
     with contextlib.suppress(FileNotFoundError):
-        for entry in journal.read(path).entries:
+        for entry in reading.read(path).entries:
             if entry.get("type") == "custom-title" and entry.get("sessionId") == path.stem:
                 titled = True
             elif isinstance(entry.get("uuid"), str):
@@ -135,7 +135,7 @@ def _was_forked(path: Path, known: set[Path], uuids: dict[Path, set[str]]) -> bo
 def _uuids(path: Path, read: dict[Path, set[str]]) -> set[str]:
     if path not in read:
         with contextlib.suppress(FileNotFoundError):
-            read[path] = {str(entry.get("uuid")) for _, entry in journal.stream(path)}
+            read[path] = {str(entry.get("uuid")) for _, entry in reading.stream(path)}
     return read.get(path, set())
 
 
@@ -214,7 +214,7 @@ def _turns_of(workspace: Workspace, id: str) -> Iterator[Turn]:
 
 def _values(model: type[V], path: Path) -> list[V]:
     try:
-        lines = journal.read(path).entries
+        lines = reading.read(path).entries
     except OSError:
         return []
     return [value for line in lines if (value := from_line(model, line)) is not None]

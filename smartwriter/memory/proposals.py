@@ -23,6 +23,7 @@ import smartwriter.files.change as document
 import smartwriter.files.durable as durable
 import smartwriter.meaning.conflicts as conflicts
 import smartwriter.storage.journal as journal
+import smartwriter.storage.reading as reading
 from smartwriter.errors import Invalid
 from smartwriter.meaning.nearness import nearest
 from smartwriter.memory.collection import Collection
@@ -317,11 +318,11 @@ class Proposals:
             f"see them with: smartwriter memory lines {self._collection.name}"
         )
 
-    def _read(self) -> journal.Contents:
+    def _read(self) -> reading.Contents:
         try:
             return self._journal.read()
         except FileNotFoundError:
-            return journal.Contents([], [], 0)
+            return reading.Contents([], [], 0)
 
 
 def _key(text: str) -> str:

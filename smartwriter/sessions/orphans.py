@@ -23,7 +23,7 @@ from pathlib import Path
 
 import psutil
 
-import smartwriter.storage.journal as journal
+import smartwriter.storage.reading as reading
 from smartwriter.storage.salvage import Entry
 
 CLI_OF = "SMARTWRITER_CLI_OF"
@@ -124,7 +124,7 @@ class Folder:
             return None
         for transcript in self.transcripts():
             with contextlib.suppress(OSError):
-                first = next(journal.stream(transcript), (0, Entry()))[1]
+                first = next(reading.stream(transcript), (0, Entry()))[1]
                 if first.get("type") == _MARK:
                     return str(first.get("workspace") or "?")
         return None

@@ -26,7 +26,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import smartwriter.files.durable as durable
+import smartwriter.storage.encoding as encoding
 import smartwriter.storage.journal as journal
+import smartwriter.storage.reading as reading
 import smartwriter.system.children as forks
 import smartwriter.system.roots as roots
 from smartwriter.files.names import original, project_name, session_name
@@ -153,14 +155,14 @@ class FileSessionStore:
         path = self.path(key)
         if not await to_the_end(self._has, path):
             return
-        stream = _unique(entry for _, entry in journal.stream(path))
+        stream = _unique(entry for _, entry in reading.stream(path))
         while batch := await to_the_end(lambda: list(islice(stream, _STREAM_ENTRIES))):
             for entry in batch:
                 yield cast("SessionStoreEntry", entry)
 
     async def damage(self, key: SessionKey) -> list[Damage]:
         """The stretches of a transcript that hold no whole entry."""
-        return (await to_the_end(journal.read, self.path(key))).damage
+        return (await to_the_end(reading.read, self.path(key))).damage
 
     async def projects(self) -> list[str]:
         """The project keys that have sessions, sorted.
@@ -190,13 +192,13 @@ class FileSessionStore:
         :param title: by which the new session is listed.
         :raises FileNotFoundError: :raises KeyError: there is no such entry.
         """
-        with journal.collector_paused():
+        with reading.collector_paused():
             data, replacements = _up_to(self.path(key), last_entry)
         own: list[dict[str, Any]] = [{"type": "custom-title", "customTitle": title, "sessionId": session_id}]
         if replacements:  # of tool results too long to be sent: the CLI heeds only those of its own session
             own.append({"type": "content-replacement", "sessionId": session_id, "replacements": replacements})
         copy: SessionKey = {"project_key": key["project_key"], "session_id": session_id}
-        durable.write_document(self.path(copy), data + b"".join(map(journal.encode, own)))
+        durable.write_document(self.path(copy), data + b"".join(map(encoding.encode, own)))
 
     # Blocking --------------------------------------------------------------------------------
 
@@ -233,7 +235,7 @@ class FileSessionStore:
     def _load(self, path: Path) -> list[SessionStoreEntry] | None:
         roots.check_or_hold(self.root)
         try:
-            contents = journal.read(path)
+            contents = reading.read(path)
         except FileNotFoundError:
             return None
         return cast("list[SessionStoreEntry]", list(_unique(iter(contents.entries))))
@@ -370,7 +372,7 @@ def _up_to(path: Path, last_entry: str) -> tuple[bytes, list[Any]]:
     damage: list[Damage] = []
     replacements: list[Any] = []
     size = None
-    for end, entry in journal.stream(path, on_damage=damage.append):
+    for end, entry in reading.stream(path, on_damage=damage.append):
         kept.append(entry)
         if entry.get("type") == "content-replacement" and isinstance(entry.get("replacements"), list):
             replacements += entry["replacements"]
@@ -380,7 +382,7 @@ def _up_to(path: Path, last_entry: str) -> tuple[bytes, list[Any]]:
     if size is None:
         raise KeyError(last_entry)
     if damage:
-        return b"".join(map(journal.encode, kept)), replacements
+        return b"".join(map(encoding.encode, kept)), replacements
     with open(path, "rb") as file:
         data = file.read(size)
     return data if data.endswith(b"\n") else data + b"\n", replacements

@@ -23,7 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import smartwriter.files.durable as durable
+import smartwriter.storage.encoding as encoding
 import smartwriter.storage.journal as journal
+import smartwriter.storage.reading as reading
 import smartwriter.system.bounds as bounds
 from smartwriter.errors import JournalError
 from smartwriter.files.names import is_session_name, original
@@ -144,7 +146,7 @@ class Summaries:
         """The time of each session, that of its file, its id and its data."""
         changed: dict[str, _Folded] = {}
         result: list[tuple[int, int, str, dict[str, Any]]] = []
-        with journal.collector_paused():
+        with reading.collector_paused():
             known, lines = self._read()
             listed = transcripts(self._sessions)
             for transcript in listed:
@@ -207,7 +209,7 @@ class Summaries:
             if lines + len(new) > 2 * len(listed) + _SPARE_LINES:
                 ids = {transcript.session_id for transcript in listed}
                 kept = {id: folded for id, folded in (known | new).items() if id in ids}
-                durable.write_document(self._journal.path, b"".join(map(journal.encode, _lines(kept))))
+                durable.write_document(self._journal.path, b"".join(map(encoding.encode, _lines(kept))))
             else:
                 self._journal.append(_lines(new))
         except OSError:
@@ -274,7 +276,7 @@ def _written_ms(entry: Entry) -> int:
 def _batches(file: BinaryIO, start: int, stop: int | None) -> Iterator[list[Entry]]:
     batch: list[Entry] = []
     # From the line before, which tells the reader what to make of damage that follows it.
-    for after, entry in journal.stream(file, _end_of_last_line(file, start - 1)):
+    for after, entry in reading.stream(file, _end_of_last_line(file, start - 1)):
         if after <= start:
             continue
         if stop is not None and after > stop:
@@ -299,7 +301,7 @@ def _end_of_last_entry(file: BinaryIO, size: int) -> int:
     while end > 0:
         start = _end_of_last_line(file, end - 1)
         file.seek(start)
-        if journal.decode(file.read(end - 1 - start)) is not None:
+        if encoding.decode(file.read(end - 1 - start)) is not None:
             return end
         end = start
     return 0

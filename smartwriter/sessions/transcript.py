@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-import smartwriter.storage.journal as journal
+import smartwriter.storage.reading as reading
 from smartwriter.sessions.compaction import is_compaction, of_entry
 from smartwriter.sessions.speakers import prompt_and_notes, speaker, words
 from smartwriter.storage.salvage import Entry
@@ -41,14 +41,14 @@ class Transcript:
 
     def has_entries(self) -> bool:
         try:
-            return next(journal.stream(self.path), None) is not None
+            return next(reading.stream(self.path), None) is not None
         except FileNotFoundError:
             return False
 
     def has(self, uuid: str) -> bool:
         """Whether there is an entry of this uuid."""
         try:
-            return any(entry.get("uuid") == uuid for _, entry in journal.stream(self.path))
+            return any(entry.get("uuid") == uuid for _, entry in reading.stream(self.path))
         except FileNotFoundError:
             return False
 
@@ -59,13 +59,13 @@ class Transcript:
     def entries(self) -> Iterator[Entry]:
         """One after the other; none where there is no file."""
         try:
-            yield from (entry for _, entry in journal.stream(self.path))
+            yield from (entry for _, entry in reading.stream(self.path))
         except FileNotFoundError:
             return
 
-    def read(self) -> journal.Contents:
+    def read(self) -> reading.Contents:
         """:raises FileNotFoundError:"""
-        return journal.read(self.path)
+        return reading.read(self.path)
 
 
 def messages(entries: Iterable[Entry], prompts: Mapping[str, str] | None = None) -> list[Message]:

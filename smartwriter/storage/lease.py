@@ -23,6 +23,7 @@ from types import TracebackType
 import portalocker
 
 import smartwriter.files.durable as durable
+import smartwriter.storage.encoding as encoding
 import smartwriter.storage.journal as journal
 import smartwriter.system.bounds as bounds
 from smartwriter.errors import DraftBusy, Invalid
@@ -148,7 +149,7 @@ class Lease:
         except (FileNotFoundError, NotADirectoryError, Invalid):
             return self._is_idle()  # it was never held, or by an earlier version, which heeds
         try:
-            found = journal.decode(os.pread(fd, 1000, 0)) or {}
+            found = encoding.decode(os.pread(fd, 1000, 0)) or {}
         finally:
             os.close(fd)
         return (bool(found.get("gives_way")) or not found) and self._is_idle()
@@ -211,7 +212,7 @@ def _is_free(fd: int) -> bool:
 
 
 def _holder(data: bytes) -> str:
-    found = journal.decode(data) or {}
+    found = encoding.decode(data) or {}
     try:
         return f"process {found['pid']} on {found['host']} since {found['since'][:16].replace('T', ' ')}"
     except (KeyError, TypeError):

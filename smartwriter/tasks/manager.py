@@ -21,6 +21,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 import smartwriter.storage.journal as journal
+import smartwriter.storage.reading as reading
 from smartwriter.errors import AlreadyExists, DraftNotFound, Invalid, TaskAmbiguous, TaskNotFound
 from smartwriter.files.names import readable_name
 from smartwriter.storage.records import V, Value, from_line, kind_of, to_line
@@ -238,11 +239,11 @@ class TaskManager:
     def _turns(self, task: Task, draft: str) -> journal.Journal:
         return journal.Journal(self._root / "turns" / task.id / f"{draft}.jsonl")
 
-    def _read(self) -> journal.Contents:
+    def _read(self) -> reading.Contents:
         try:
             return self._journal.read()
         except FileNotFoundError:
-            return journal.Contents([], [], 0)
+            return reading.Contents([], [], 0)
 
 
 def free_draft_name(task: Task, wanted: str | None) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from anyio.to_thread import run_sync
 
 import smartwriter.files.durable as durable
-import smartwriter.storage.journal as journal
+import smartwriter.storage.reading as reading
 from smartwriter.errors import AlreadyExists, SessionMissing, TurnNotFound
 from smartwriter.sessions.transcript import compacted_since, cut
 from smartwriter.tasks.commands import is_command
@@ -293,7 +293,7 @@ def _copy_subagents(workspace: Workspace, key: SessionKey, session_id: str, subp
             del waiting[subpath]
             origin: SessionKey = {**key, "subpath": subpath}
             target: SessionKey = {**fork_key, "subpath": subpath}
-            entries = journal.read(store.path(origin)).entries
+            entries = reading.read(store.path(origin)).entries
             store.append_now(target, cast("list[SessionStoreEntry]", entries))
             told += store.path(target).read_bytes()
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import smartwriter.storage.journal as journal
+import smartwriter.storage.reading as reading
 import smartwriter.system.roots as roots
 from smartwriter.errors import JournalError
 from smartwriter.files.names import readable_name
@@ -71,7 +72,7 @@ class Elsewhere:
     def _ours(self, folder: Path) -> Iterator[Path]:
         for path in folder.glob("*/*.jsonl"):
             with contextlib.suppress(OSError):
-                head = next((entry for _, entry in journal.stream(path)), {})
+                head = next((entry for _, entry in reading.stream(path)), {})
                 if self._is_ours(head):
                     yield path
 

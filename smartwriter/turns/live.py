@@ -20,7 +20,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 import smartwriter.files.durable as durable
+import smartwriter.storage.encoding as encoding
 import smartwriter.storage.journal as journal
+import smartwriter.storage.reading as reading
 import smartwriter.system.bounds as bounds
 from smartwriter.events import (
     Event,
@@ -50,7 +52,7 @@ class LiveJournal:
     def begin(self) -> None:
         """Start a turn: what came before is in the transcript by now."""
         line = {"type": "begin", "timestamp": now().isoformat(), "position": self._last}
-        durable.write_document(self.path, journal.encode(line))
+        durable.write_document(self.path, encoding.encode(line))
 
     def end(self, task: str, draft: str, turns: Sequence[Turn]) -> None:
         """Tell how turns ended whose process died."""
@@ -125,7 +127,7 @@ class LiveReader:
     def _new(self, lines: bytes) -> list[Event]:
         found: list[Event] = []
         for line in lines.split(b"\n"):
-            entry = journal.decode(line)
+            entry = encoding.decode(line)
             if entry is None or not isinstance(entry.get("position"), int):
                 continue
             if entry.get("type") == "begin":
@@ -146,7 +148,7 @@ _ENDINGS = {
 
 def _events(path: Path) -> list[Event]:
     try:
-        entries = journal.read(path).entries
+        entries = reading.read(path).entries
     except FileNotFoundError:
         return []
     return [event for entry in entries if (event := _event(entry))]
@@ -161,7 +163,7 @@ def _event(entry: Entry) -> Event | None:
 
 def _last_position(path: Path) -> int:
     try:
-        entries = journal.read(path).entries
+        entries = reading.read(path).entries
     except FileNotFoundError:
         entries = []
     positions = [entry["position"] for entry in entries if isinstance(entry.get("position"), int)]

@@ -19,6 +19,7 @@ from anyio.to_thread import run_sync
 
 import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
+import smartwriter.storage.reading as reading
 from smartwriter.errors import JournalError, SmartWriterError
 from smartwriter.sessions.compaction import without_places
 from smartwriter.sessions.orphans import history_mark
@@ -81,7 +82,7 @@ class Spool:
 
     def _replay(self, path: Path, of: tuple[str, str] | None) -> bool:
         """Whether a part was written to its place."""
-        part = part_of(journal.read(path).entries)
+        part = part_of(reading.read(path).entries)
         if part is None or (of and (part.task, part.draft) != of):
             return False
         if part.kind != "text":  # of all others, twice is once

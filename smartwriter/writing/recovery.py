@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast
 
 import smartwriter.files.durable as durable
 import smartwriter.sessions.orphans as orphans
-import smartwriter.storage.journal as journal
+import smartwriter.storage.reading as reading
 from smartwriter.agent.tool_input import pieces_of
 from smartwriter.errors import DraftBusy, JournalError, TaskNotFound
 from smartwriter.events import TurnRecovered
@@ -185,12 +185,12 @@ def _take_in(workspace: Workspace, task: Task, draft: Draft, copy: Path) -> bool
     key: SessionKey = {"project_key": task.project_key, "session_id": draft.session_id}
     have = _uuids(workspace.store.path(key))
     prompts = _open_prompts(workspace.tasks.turns(task, draft.name), have)
-    entries = list(descendants(journal.read(copy).entries, prompts))
+    entries = list(descendants(reading.read(copy).entries, prompts))
     new = [entry for entry in entries if entry["uuid"] not in have]
     workspace.store.append_now(key, cast("list[SessionStoreEntry]", new))
     for path, subpath in _subagents(copy):
         if subpath.rpartition("/")[2].removeprefix("agent-") in str(entries):
-            of_agent = [entry for entry in journal.read(path).entries if "uuid" in entry]
+            of_agent = [entry for entry in reading.read(path).entries if "uuid" in entry]
             workspace.store.append_now({**key, "subpath": subpath}, cast("list[SessionStoreEntry]", of_agent))
     return bool(new)
 
@@ -217,7 +217,7 @@ def _subagents(copy: Path) -> list[tuple[Path, str]]:
 
 def _uuids(transcript: Path) -> set[str]:
     try:
-        return {entry["uuid"] for _, entry in journal.stream(transcript) if "uuid" in entry}
+        return {entry["uuid"] for _, entry in reading.stream(transcript) if "uuid" in entry}
     except FileNotFoundError:
         return set()
 

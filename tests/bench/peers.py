@@ -12,7 +12,7 @@ from typing import Any
 import anyio.to_thread
 from pydantic_core import from_json
 
-from smartwriter.storage.journal import collector_paused
+from smartwriter.storage.reading import collector_paused
 
 
 class PlainStore:

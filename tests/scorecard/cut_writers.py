@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from oracle import Disk, Entry, latest, read
 from writers import Report
 
-import smartwriter.storage.journal as journal
+import smartwriter.storage.reading as reading
 from smartwriter.events import TextDelta
 from smartwriter.memory.proposals import Proposals
 from smartwriter.memory.versions import MemoryVersions
@@ -412,4 +412,4 @@ def seeing(root: Path) -> None:
         LiveJournal.has_ended(workspace.live_path(task, "main"))
     workspace.spool.waiting()
     Proposals(workspace.hidden, workspace.collection(COLLECTION)).all()
-    journal.read(workspace.hidden / "tasks.jsonl")
+    reading.read(workspace.hidden / "tasks.jsonl")

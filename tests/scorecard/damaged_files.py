@@ -39,8 +39,9 @@ import anyio
 from claude_agent_sdk.types import SessionKey
 from figure import Figure, Outcome, Run
 
+import smartwriter.storage.encoding as encoding
+import smartwriter.storage.reading as reading
 from smartwriter.sessions.store import FileSessionStore
-from smartwriter.storage import journal
 from smartwriter.storage.salvage import Damage, Entry
 
 VARIANTS = 1_000_000
@@ -117,7 +118,7 @@ def _between(pieces: Iterable[Piece], start: int, stop: int) -> Iterator[Piece]:
 
 def transcript(rng: random.Random) -> Variant:
     """An undamaged transcript, short: every byte of it will be damaged in turn."""
-    lines = tuple(journal.encode(entry).rstrip(b"\n") for entry in _entries(rng))
+    lines = tuple(encoding.encode(entry).rstrip(b"\n") for entry in _entries(rng))
     pieces = [piece for number, line in enumerate(lines) for piece in (Piece(line, number), Piece(b"\n"))]
     return Variant(lines, tuple(pieces))
 
@@ -438,9 +439,9 @@ def _variants(rng: random.Random, every: int) -> Iterator[Variant]:
 def _measure_one(variant: Variant, path: Path, tally: Tally) -> None:
     tally.counts["variants"] += 1
     try:
-        contents = journal.read(path)
+        contents = reading.read(path)
         streamed_damage: list[Damage] = []
-        streamed = list(journal.stream(path, on_damage=streamed_damage.append))
+        streamed = list(reading.stream(path, on_damage=streamed_damage.append))
     except Exception as error:
         tally.note(f"exception {type(error).__name__}", variant)
         return
@@ -455,7 +456,7 @@ async def _measure_store(variant: Variant, store: FileSessionStore, tally: Tally
     key: SessionKey = {"project_key": "p", "session_id": "s"}
     seen = set[str]()
     expected = []
-    for entry in journal.read(store.path(key)).entries:
+    for entry in reading.read(store.path(key)).entries:
         uuid = entry.get("uuid")
         if isinstance(uuid, str) and uuid:
             if uuid in seen:

@@ -32,6 +32,7 @@ from mounts import NotPossible, keep_to_ourselves, mounted
 from writers import Entry, entries, in_memory, in_parallel
 
 import smartwriter.files.durable as durable
+import smartwriter.storage.encoding as encoding
 from smartwriter.errors import JournalError
 from smartwriter.storage import journal
 
@@ -83,7 +84,7 @@ class _Before:
     def payload(self) -> bytes:
         """All that the append has to add."""
         lf = b"\n" if self.data and not self.data.endswith(b"\n") else b""
-        return lf + b"".join(map(journal.encode, self.batch))
+        return lf + b"".join(map(encoding.encode, self.batch))
 
     def start(self) -> journal.Journal:
         if self.data is None:
@@ -141,7 +142,7 @@ def _simulated(folder: Path, random: Random, every: int) -> Iterator[str]:
 def _starts(folder: Path, random: Random) -> Iterator[_Before]:
     folder.mkdir()
     batch = entries(random, [random.randrange(8) for _ in range(_BATCH)])
-    old = b"".join(map(journal.encode, entries(random, [10, 200, 3_000])))
+    old = b"".join(map(encoding.encode, entries(random, [10, 200, 3_000])))
     for number, data in enumerate([old, old[:-1], old[:-700], None]):
         yield _Before(folder / f"{number}.jsonl", data, batch)
 

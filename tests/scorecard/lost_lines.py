@@ -19,12 +19,13 @@ from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
 from claude_agent_sdk.types import SessionKey
 from figure import Figure, Outcome, Run
 
+import smartwriter.storage.encoding as encoding
+import smartwriter.storage.reading as reading
 from smartwriter.agent.offline.environment import clean_environment, offline_env
 from smartwriter.agent.offline.script import Reply, Request, Text
 from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.sessions.store import FileSessionStore
 from smartwriter.sessions.transcript import messages
-from smartwriter.storage import journal
 
 ENTRIES = 100
 RESUMES = 20
@@ -39,7 +40,7 @@ def history(session_id: str) -> list[bytes]:
     for number in range(ENTRIES):
         role = "assistant" if number % 2 else "user"
         lines.append(
-            journal.encode(
+            encoding.encode(
                 {
                     "type": role,
                     "uuid": _uuid(number),
@@ -76,7 +77,7 @@ def _measure_shown(run: Run) -> Outcome:
     for lost in range(ENTRIES):
         for rest in (b"", lines[lost][: len(lines[lost]) // 2] + b"\n"):
             path.write_bytes(b"".join([*lines[:lost], rest, *lines[lost + 1 :]]))
-            shown = [message.uuid for message in messages(journal.read(path).entries)]
+            shown = [message.uuid for message in messages(reading.read(path).entries)]
             whole += shown == [_uuid(number) for number in range(ENTRIES) if number != lost]
             fewest = min(fewest, len(shown))
     got = (

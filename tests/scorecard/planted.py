@@ -40,7 +40,7 @@ _JOURNAL = [
     Mutation(
         "a batch that is there already is not synced",
         "Transaction.write",
-        "elif journal._sync:",
+        "elif self._sync:",
         "elif False:",
         "test_journal.py::test_a_batch_known_already_is_synced_all_the_same",
     ),
@@ -118,20 +118,20 @@ _JOURNAL = [
     Mutation(
         "a uuid is stored twice",
         "Transaction.write",
-        "new = self._without_known(batch) if journal._unique else batch",
+        "new = self._new_in(batch)",
         "new = batch",
         "test_journal.py::test_a_uuid_is_stored_once",
     ),
     Mutation(
         "a nested uuid is taken for an entry's",
-        "Transaction._without_known",
-        "known = self._verified(suspects) if suspects else set[bytes]()",
+        "Seen.new_in",
+        "known = _verified(path, suspects) if suspects else set[bytes]()",
         "known = suspects",
         "test_journal.py::test_a_nested_uuid_is_no_duplicate",
     ),
     Mutation(
         "a damaged line is lost as a whole",
-        "_read_line",
+        "read_line",
         "entries, damage = salvage(line, before, decode(next_line))",
         "entries, damage = list[Entry](), [Damage(0, len(line))]",
         "test_cases.py::test_case_006_torn_event_glued_to_whole_event",
@@ -540,8 +540,8 @@ _RECOVERY = [
     Mutation(
         "whatever a CLI's copy says is taken in",
         "_take_in",
-        "list(descendants(journal.read(copy).entries, prompts))",
-        "journal.read(copy).entries",
+        "list(descendants(reading.read(copy).entries, prompts))",
+        "reading.read(copy).entries",
         "test_orphans.py::test_only_what_goes_back_to_the_prompt_is_taken_in",
     ),
     Mutation(

@@ -13,7 +13,7 @@ import uuid
 from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
-import smartwriter.storage.journal as journal
+import smartwriter.storage.encoding as encoding
 from smartwriter.storage.records import now
 from smartwriter.tasks.values import Draft, Task, Turn, TurnState
 
@@ -78,7 +78,7 @@ def _fill(scene: Stage, count: int, *, sessions: bool) -> None:
             entries = _entries(session_id)
             path = hidden / "sessions" / "unfiled" / f"{session_id}.jsonl"
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(b"".join(map(journal.encode, entries)))
+            path.write_bytes(b"".join(map(encoding.encode, entries)))
             turn = Turn(
                 number=1,
                 uuid=str(entries[0]["uuid"]),
@@ -88,8 +88,8 @@ def _fill(scene: Stage, count: int, *, sessions: bool) -> None:
             )
             path = hidden / "turns" / task.id / "main.jsonl"
             path.parent.mkdir(parents=True)
-            path.write_bytes(journal.encode(_line("turn", turn)))
-    (hidden / "tasks.jsonl").write_bytes(b"".join(map(journal.encode, lines)))
+            path.write_bytes(encoding.encode(_line("turn", turn)))
+    (hidden / "tasks.jsonl").write_bytes(b"".join(map(encoding.encode, lines)))
 
 
 def _line(kind: str, value: Task | Turn) -> dict[str, object]:

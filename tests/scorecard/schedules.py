@@ -37,9 +37,9 @@ from claude_agent_sdk.types import SessionKey, SessionListSubkeysKey, SessionSto
 from disks import in_place_of_os
 from figure import Figure, Outcome, Run
 
+import smartwriter.storage.reading as reading
 from smartwriter.errors import JournalError
 from smartwriter.sessions.store import BoundSessionStore, FileSessionStore
-from smartwriter.storage import journal
 from smartwriter.storage.salvage import Entry
 
 SCHEDULES = 10_000
@@ -171,7 +171,7 @@ class Schedule:
                     sorted(await view.list_subkeys(asked)),
                     sorted(await self.oracle.list_subkeys(asked)),
                 )
-        damaged = [path for path in self.root.rglob("*.jsonl") if journal.read(path).damage]
+        damaged = [path for path in self.root.rglob("*.jsonl") if reading.read(path).damage]
         self._equal("damage", damaged, [])
 
     def _equal(self, what: str, got: Any, expected: Any) -> None:

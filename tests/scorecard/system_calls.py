@@ -34,9 +34,9 @@ from oracle import Disk
 from writers import Entry, entries, forget_folders, in_memory, start
 
 import smartwriter.files.durable as durable
+import smartwriter.storage.encoding as encoding
 from smartwriter.errors import AlreadyExists
 from smartwriter.sessions.store import FileSessionStore
-from smartwriter.storage import journal
 from smartwriter.tasks.values import Task, Turn, TurnState
 from smartwriter.trials import forking as fork
 from smartwriter.workspace import Workspace
@@ -260,7 +260,7 @@ def _torn_session(folder: Path) -> None:
     """Whose last append was killed in its second entry."""
     _two_sessions(folder)
     path = folder / _SESSION_FILE
-    head = b"".join(map(journal.encode, _NEW[:2]))
+    head = b"".join(map(encoding.encode, _NEW[:2]))
     path.write_bytes(path.read_bytes() + head[:-100])
 
 
@@ -284,7 +284,7 @@ def _delete_fault(folder: Path) -> str:
     """A part is where it was or in the trash, whole; and the listing tells what is there."""
     files = _files(folder)
     for part, key, held in (("session.jsonl", _KEY, _OLD), ("agent-1.jsonl", _AGENT, _AGENTS)):
-        data = b"".join(map(journal.encode, held))
+        data = b"".join(map(encoding.encode, held))
         places = [name for name, found in files.items() if name.endswith(part) and found == data]
         if len(places) != 1:
             return f"{part} is {len(places)} times there"
