@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parent.parent))
+sys.path.append(str(Path(__file__).parent.parent / "support"))
 
 from compacted import LONG, Origin, early, says
 from figure import Figure, Outcome, Run

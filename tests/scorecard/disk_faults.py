@@ -23,7 +23,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-sys.path.append(str(Path(__file__).parent.parent))
+sys.path.append(str(Path(__file__).parent.parent / "support"))
 
 import oracle
 from disks import in_place_of_os

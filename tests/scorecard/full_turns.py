@@ -19,7 +19,7 @@ from itertools import count, product
 from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).parent.parent))
+sys.path.append(str(Path(__file__).parent.parent / "support"))
 
 import anyio
 from disks import in_place_of_os

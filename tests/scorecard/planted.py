@@ -162,7 +162,7 @@ _JOURNAL = [
         "_in_child",
         "held.leave_to_parent()",
         "pass",
-        "test_forks.py::test_a_child_does_not_hold_the_lock",
+        "test_children.py::test_a_child_does_not_hold_the_lock",
     ),
 ]
 
@@ -172,28 +172,28 @@ _STORE = [
         "FileSessionStore._load",
         "return None",
         "return []",
-        "test_session_store.py::test_an_unknown_key_is_none_and_an_empty_file_is_not",
+        "test_store.py::test_an_unknown_key_is_none_and_an_empty_file_is_not",
     ),
     Mutation(
         "duplicates are loaded twice",
         "FileSessionStore._load",
         "list(_unique(iter(contents.entries)))",
         "contents.entries",
-        "test_session_store.py::test_duplicates_from_elsewhere_are_loaded_once",
+        "test_store.py::test_duplicates_from_elsewhere_are_loaded_once",
     ),
     Mutation(
         "a bound store uses the key that it is handed",
         "BoundSessionStore._bound",
         '{**key, "project_key": self.project_key}',
         "{**key}",
-        "test_session_store.py::test_a_bound_store_keeps_one_project_together",
+        "test_store.py::test_a_bound_store_keeps_one_project_together",
     ),
     Mutation(
         "deleting deletes",
         "FileSessionStore.delete_now",
         "durable.move(path, trash / path.name)",
         "path.unlink()",
-        "test_session_store.py::test_deleting_moves_to_the_trash",
+        "test_store.py::test_deleting_moves_to_the_trash",
     ),
     Mutation(
         "a cancelled append lands late",
@@ -225,14 +225,14 @@ _TASKS = [
         "TaskManager.update_each",
         "_over(line, to_line(changed[-1]))",
         "to_line(changed[-1])",
-        "test_task_manager.py::test_newer_fields_survive_an_update",
+        "test_manager.py::test_newer_fields_survive_an_update",
     ),
     Mutation(
         "a dropped draft is still written",
         "TaskManager.draft",
         "if draft is None or draft.dropped:",
         "if draft is None:",
-        "test_task_manager.py::test_a_dropped_draft_is_put_away_for_good",
+        "test_manager.py::test_a_dropped_draft_is_put_away_for_good",
     ),
 ]
 
@@ -250,28 +250,28 @@ _DRAFTS = [
         "DraftText._catch_up",
         "transaction.append([_line(hand_edit)])",
         "return revisions",
-        "test_drafts.py::test_a_hand_edit_in_the_middle_of_a_turn_is_not_lost",
+        "test_draft_text.py::test_a_hand_edit_in_the_middle_of_a_turn_is_not_lost",
     ),
     Mutation(
         "a rewrite replaces what its author never saw",
         "DraftText.write",
         "if base is not None and",
         "if False and",
-        "test_drafts.py::test_a_rewrite_does_not_replace_what_its_author_never_saw",
+        "test_draft_text.py::test_a_rewrite_does_not_replace_what_its_author_never_saw",
     ),
     Mutation(
         "a save at the last moment is written over",
         "DraftText._append",
         "if slipped_in not in (None, before):",
         "if False:",
-        "test_drafts.py::test_a_save_at_the_very_last_moment_is_kept",
+        "test_draft_text.py::test_a_save_at_the_very_last_moment_is_kept",
     ),
     Mutation(
         "a crash before the file is a hand edit",
         "DraftText._is_behind",
         "return sha256_of_bytes(waiting) == current[-1].sha256",
         "return False",
-        "test_drafts.py::test_a_crash_between_revision_and_file_is_no_hand_edit",
+        "test_draft_text.py::test_a_crash_between_revision_and_file_is_no_hand_edit",
     ),
     Mutation(
         "the text is in its file before it is recorded",
@@ -279,7 +279,7 @@ _DRAFTS = [
         "        transaction.append([_line(revision)])\n        slipped_in = self._settled(before)\n",
         "        durable.move(self._next, self._place)\n        transaction.append([_line(revision)])\n"
         "        return\n        slipped_in = self._settled(before)\n",
-        "test_drafts.py::test_a_crash_before_the_revision_leaves_no_trace",
+        "test_draft_text.py::test_a_crash_before_the_revision_leaves_no_trace",
     ),
     Mutation(
         "half an article becomes the text",
@@ -300,7 +300,7 @@ _DRAFTS = [
         "_found",
         "if at is None or places:",
         "if at is None:\n        at = text.find(old)\n    if places:",
-        "test_drafts.py::test_an_edit_lands_where_it_was_meant_or_not_at_all",
+        "test_draft_text.py::test_an_edit_lands_where_it_was_meant_or_not_at_all",
     ),
     Mutation(
         "a call that was taken back is forgotten",
@@ -615,21 +615,21 @@ _MEMORY = [
         "section",
         "neutral(text.strip())",
         "text.strip()",
-        "test_memory.py::test_a_text_cannot_leave_its_section",
+        "test_collection.py::test_a_text_cannot_leave_its_section",
     ),
     Mutation(
         "a changed version of the memory is taken for the old one",
         "MemoryVersions.text",
         "if hashlib.sha256(data).hexdigest() != sha256:",
         "if False:",
-        "test_memory_versions.py::test_a_version_that_was_changed_is_never_taken_for_the_old_one",
+        "test_versions.py::test_a_version_that_was_changed_is_never_taken_for_the_old_one",
     ),
     Mutation(
         "a file above is not replaced by the one of its name",
         "Collection.memory",
         "kept, replaced = _without_replaced(found)",
         "kept, replaced = found, []",
-        "test_memory.py::test_a_file_replaces_the_one_of_its_name_above",
+        "test_collection.py::test_a_file_replaces_the_one_of_its_name_above",
     ),
 ]
 
@@ -653,7 +653,7 @@ _FORKS = [
         "fork",
         "        await run_sync(clear_leftovers, workspace, task, name)\n",
         "",
-        "test_doctor_lost.py::test_a_fork_begun_anew_has_nothing_of_the_one_that_was_cut_off",
+        "test_lost.py::test_a_fork_begun_anew_has_nothing_of_the_one_that_was_cut_off",
     ),
     Mutation(
         "a fork is cut in the middle of a command",
@@ -705,7 +705,7 @@ _TRANSCRIPT = [
         "known_after",
         "if is_command(turn.prompt) and turn.state in ANSWERED:",
         "if False:",
-        "test_drafts.py::test_a_summary_holds_no_text",
+        "test_draft_text.py::test_a_summary_holds_no_text",
     ),
     Mutation(
         "after a compaction in a turn its prompt is gone",

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parent.parent))
+sys.path.append(str(Path(__file__).parent.parent / "support"))
 
 from escapes import ESCAPES, on_a_terminal, raw_in
 from figure import Figure, Outcome, Run
