@@ -8,7 +8,8 @@ import click
 
 from smartwriter.cli.app import as_json, in_workspace, print_json
 from smartwriter.cli.terminal import secho
-from smartwriter.doctor.examine import Finding, examine
+from smartwriter.doctor.examine import examine
+from smartwriter.doctor.finding import Finding
 from smartwriter.errors import SmartWriterError
 from smartwriter.workspace import Workspace
 

@@ -14,7 +14,8 @@ from transcripts import entry
 import smartwriter.storage.encoding as encoding
 import smartwriter.storage.reading as reading
 from smartwriter.cli.app import cli
-from smartwriter.doctor.examine import Finding, examine
+from smartwriter.doctor.examine import examine
+from smartwriter.doctor.finding import Finding
 from smartwriter.errors import Invalid, JournalError
 from smartwriter.storage.journal import Journal
 from smartwriter.tasks.values import Task, Turn, TurnState
