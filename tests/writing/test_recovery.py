@@ -19,7 +19,6 @@ from crashes import answered, crashed, orphan, turn_of
 from transcripts import entry
 
 import smartwriter.files.durable as durable
-import smartwriter.storage.journal as journal
 import smartwriter.storage.reading as reading
 from smartwriter.agent.offline.script import Reply, Request, Text, Wait
 from smartwriter.agent.offline.server import OfflineModel
