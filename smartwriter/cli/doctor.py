@@ -11,6 +11,7 @@ from smartwriter.cli.terminal import secho
 from smartwriter.doctor.examine import examine
 from smartwriter.doctor.finding import Finding
 from smartwriter.errors import SmartWriterError
+from smartwriter.text.wording import counted
 from smartwriter.workspace import Workspace
 
 
@@ -31,9 +32,9 @@ def doctor_command(context: click.Context, workspace: Workspace, repair: bool, j
             click.echo(_line(finding))
         tasks = len(workspace.tasks.all())
         click.echo(
-            _counted(len(findings), "finding") + "."
+            counted(len(findings), "finding") + "."
             if findings
-            else f"All is well: {_counted(tasks, 'task')}, every file read."
+            else f"All is well: {counted(tasks, 'task')}, every file read."
         )
     context.exit(1 if findings else 0)
 
@@ -83,7 +84,3 @@ def _as_dict(finding: Finding) -> dict[str, str]:
         "meaning": finding.meaning,
         "remedy": finding.remedy,
     }
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

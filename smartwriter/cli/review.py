@@ -18,6 +18,7 @@ from smartwriter.memory.proposal import Conflict, Proposal
 from smartwriter.memory.proposals import Proposals
 from smartwriter.series.holders import holders_of
 from smartwriter.text.sections import one_line
+from smartwriter.text.wording import shortened
 from smartwriter.workspace import Workspace
 
 _SHOWN = 100  # characters of a prompt
@@ -183,7 +184,7 @@ class _Origins:
     def said(self, proposal: Proposal) -> str:
         origin = self._find(proposal)
         title = f"{origin.title}, " if origin.title else ""
-        prompt = f": “{_cut(origin.prompt)}”" if origin.prompt else ""
+        prompt = f": “{shortened(one_line(origin.prompt), _SHOWN)}”" if origin.prompt else ""
         return f"{title}turn {proposal.turn} of {proposal.task}@{proposal.draft}{prompt}"
 
     def as_json(self, proposal: Proposal) -> dict[str, Any]:
@@ -197,11 +198,6 @@ class _Origins:
         turns = self._workspace.tasks.turns(task, proposal.draft) if proposal.draft in task.drafts else []
         prompts = [turn.prompt for turn in turns if turn.number == proposal.turn]
         return _Origin(task.title, prompts[-1] if prompts else "")
-
-
-def _cut(prompt: str) -> str:
-    line = " ".join(one_line(prompt).split())
-    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
 
 
 # Lines that are there ---------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from smartwriter.cli.terminal import print_pieces, secho
 from smartwriter.errors import Invalid
 from smartwriter.memory.versions import MemoryVersions
 from smartwriter.tasks.values import Draft, Revision, Task, Turn
+from smartwriter.text.wording import shortened
 from smartwriter.trials.edits import put_back, take_answer, version
 from smartwriter.trials.provenance import Mark, Provenance, provenance
 from smartwriter.trials.timeline import Branch, Change, timeline
@@ -72,7 +73,11 @@ def _about(task: Task, draft: Draft) -> str:
 def _turn_line(turn: Turn) -> _Line:
     state = "" if turn.state.value == "finished" else f"  {turn.state.value}"
     state += f"  ({turn.stop_reason})" if turn.stop_reason else ""
-    return [(f"turn {turn.number}  ", None), (_short(turn.prompt, _PROMPT_CHARACTERS), "cyan"), (state, None)]
+    return [
+        (f"turn {turn.number}  ", None),
+        (shortened(turn.prompt, _PROMPT_CHARACTERS), "cyan"),
+        (state, None),
+    ]
 
 
 def _change_line(change: Change) -> str:
@@ -234,7 +239,7 @@ def blame_command(workspace: Workspace, address: str, json_: bool) -> None:
         print_json([_provenance_fields(history, one) for one in paragraphs])
         return
     for number, one in enumerate(paragraphs, 1):
-        click.echo(f"{number:>3}  {_short(one.text, _PARAGRAPH_CHARACTERS)}")
+        click.echo(f"{number:>3}  {shortened(one.text, _PARAGRAPH_CHARACTERS)}")
         secho(f"     {_mark(one.origin)}", dim=True)
         if one.changed != one.origin:
             secho(f"     changed by {_mark(one.changed)}", dim=True)
@@ -286,8 +291,3 @@ def _provenance_fields(history: _Histories, one: Provenance) -> dict[str, Any]:
         "memory": history.memory(one.changed),
         "memory_version": history.memory_version(one.changed),
     }
-
-
-def _short(text: str, characters: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= characters else line[: characters - 1] + "…"

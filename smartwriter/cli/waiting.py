@@ -11,6 +11,7 @@ from smartwriter.cli.app import in_workspace
 from smartwriter.cli.terminal import secho
 from smartwriter.errors import DraftBusy, Invalid
 from smartwriter.tasks.values import Draft, Task
+from smartwriter.text.wording import shortened
 from smartwriter.turns.outbox import Waiting
 from smartwriter.workspace import Workspace
 
@@ -51,7 +52,7 @@ def _tell(address: str, earlier: Sequence[SentPrompt]) -> None:
         verb = "is" if len(earlier) == 1 else "are"
         secho(f"{address}: {what} still waiting and {verb} sent first:", err=True, fg="yellow")
         for one in earlier:
-            secho(f"  {in_short(one.prompt)}", err=True, fg="yellow")
+            secho(f"  {shortened(one.prompt, _SHOWN_CHARACTERS)}", err=True, fg="yellow")
 
 
 def tell_waiting(workspace: Workspace, drafts: Sequence[tuple[Task, Draft]]) -> None:
@@ -71,11 +72,6 @@ def in_words(waiting: Sequence[Waiting]) -> str:
     return "1 prompt waits" if len(waiting) == 1 else f"{len(waiting)} prompts wait"
 
 
-def in_short(prompt: str) -> str:
-    text = " ".join(prompt.split())
-    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
-
-
 @click.command()
 @click.argument("address", metavar="TASK[@DRAFT]")
 @click.argument("number", type=click.IntRange(1), required=False)
@@ -92,7 +88,9 @@ def withdraw_command(workspace: Workspace, address: str, number: int | None) -> 
     if not waiting:
         raise Invalid(f"No prompt waits in {address}.")
     if number is None and len(waiting) > 1:
-        listed = "; ".join(f"{n}: {in_short(one.prompt)}" for n, one in enumerate(waiting, 1))
+        listed = "; ".join(
+            f"{n}: {shortened(one.prompt, _SHOWN_CHARACTERS)}" for n, one in enumerate(waiting, 1)
+        )
         raise Invalid(f"{in_words(waiting)} in {address}; say which one by its number: {listed}")
     if number is not None and number > len(waiting):
         raise Invalid(f"{in_words(waiting)} in {address}: there is no number {number}.")

@@ -36,6 +36,7 @@ from smartwriter.memory.snapshot import Memory
 from smartwriter.memory.versions import MemoryVersions
 from smartwriter.tasks.values import Draft, Task
 from smartwriter.text.sameness import normal
+from smartwriter.text.wording import shortened
 from smartwriter.workspace import Workspace
 
 _MOST_CHANGES = 12
@@ -76,7 +77,8 @@ class Relied:
                 f"said: {self.old} Now it says: {self.new}" if self.new else f"no longer says: {self.old}"
             )
             where = f" (paragraph {self.paragraph})" if self.paragraph else ""
-            return f"{self.file} {change} This draft says{where}: {_short(self.sentence)}"
+            said = shortened(self.sentence, _MOST_CHARACTERS)
+            return f"{self.file} {change} This draft says{where}: {said}"
         what = f"now says: {self.new}" if self.new else f"no longer says: {self.old}"
         return f"{self.file} {what} (this draft uses {self.used!r})"
 
@@ -324,8 +326,3 @@ def _is_term(term: str, line: str, text: str) -> bool:
     if not _GLOSSARY.search(line) and written and written[0][0].isupper():
         return term not in ALSO_WORDS and re.search(rf"\b{re.escape(written[0])}\b", text) is not None
     return bool(content(read(line)) - {stem(term)} & content(read(text)))
-
-
-def _short(sentence: str) -> str:
-    plain = " ".join(sentence.split())
-    return plain if len(plain) <= _MOST_CHARACTERS else plain[: _MOST_CHARACTERS - 1] + "…"
