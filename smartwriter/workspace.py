@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ from smartwriter.errors import (
 )
 from smartwriter.files.names import readable_name
 from smartwriter.memory.collection import NO_COLLECTIONS, Collection
+from smartwriter.memory.lock import memory_lock
 from smartwriter.memory.snapshot import Memory
 from smartwriter.memory.versions import MemoryVersions
 from smartwriter.sessions.store import FileSessionStore
@@ -42,6 +44,8 @@ from smartwriter.turns.spool import Spool
 
 if TYPE_CHECKING:
     from claude_agent_sdk.types import SessionKey
+
+    from smartwriter.memory.series import Series
 
 _HIDDEN = bounds.HIDDEN
 _MAX_DEPTH = 8  # of collections in collections
@@ -66,6 +70,7 @@ class Workspace:
         self._identity: Identity | None = None
         self.store = FileSessionStore(self.hidden)
         self.tasks = TaskManager(self.hidden)
+        self.versions = MemoryVersions(self.hidden)
         self.spool = Spool(self.hidden, partial(place, self), partial(knows, self))
 
     @classmethod
@@ -158,6 +163,19 @@ class Workspace:
     def _collections(self) -> Collection:
         return Collection("", self.root / "collections")
 
+    def series(self, collection: Collection) -> Series:
+        """A collection together with what is recorded of it."""
+        # What proposals are compared with takes its time to load, and most commands never need it.
+        from smartwriter.memory.proposals import Proposals
+        from smartwriter.memory.series import Series
+
+        proposals = Proposals(self.hidden, collection)
+        return Series(collection, proposals, self.versions, lambda: self.config().memory_tokens)
+
+    def memory_lock(self, collection: str) -> AbstractContextManager[object]:
+        """As :meth:`Series.lock`, by name; the empty one is of the memory file in the workspace itself."""
+        return memory_lock(self.hidden, collection)
+
     def add_sample(self, source: Path) -> Collection:
         """Copy a collection from elsewhere. :raises AlreadyExists:"""
         target = self.root / "collections" / source.name
@@ -184,6 +202,10 @@ class Workspace:
             return self.collection(task.collection)
         except CollectionNotFound:
             return self._lost(task.collection)
+
+    def task_series(self, task: Task) -> Series:
+        """As :meth:`task_collection`."""
+        return self.series(self.task_collection(task))
 
     def check_folder(self, task: Task) -> None:
         """:raises Invalid: when the folder of a task's collection has another name by now.
@@ -263,12 +285,11 @@ class Workspace:
         :raises Invalid: when config.toml is wrong, or a draft's own version is missing or damaged.
         :raises OSError: a version could not be kept.
         """
-        versions = MemoryVersions(self.hidden)
-        memory = self.task_collection(task).memory(self.config().memory_tokens)
-        versions.keep(memory)
+        memory = self.task_series(task).memory()
+        self.versions.keep(memory)
         for name, what_if in draft.memory.items():
             if name in memory.hashes:
-                memory = memory.replaced(name, versions.needed(what_if.sha256, name))
+                memory = memory.replaced(name, self.versions.needed(what_if.sha256, name))
         return memory
 
     def transcript(self, task: Task, draft: Draft) -> Transcript:

@@ -9,7 +9,6 @@ import click
 from smartwriter.cli.app import as_json, in_workspace, print_json
 from smartwriter.cli.terminal import secho
 from smartwriter.errors import Invalid
-from smartwriter.memory.proposals import Proposals
 from smartwriter.tasks.values import Choice, Task
 from smartwriter.text.words import paragraphs
 from smartwriter.trials.edits import Version, pick, version
@@ -105,12 +104,12 @@ def _with_reason(task: Task, choice: Choice, why: str) -> Task:
 
 def _propose(workspace: Workspace, chosen: Version, why: str) -> None:
     """What made a text the better one may be what the whole series should be like."""
-    collection = workspace.task_collection(chosen.task)
+    series = workspace.task_series(chosen.task)
+    collection = series.collection
     if not click.confirm(f"Propose that for the memory of {collection.name}?", default=False):
         return
     turn = workspace.next_turn(chosen.task, chosen.draft.name) - 1
-    proposals = Proposals(workspace.hidden, collection)
-    proposals.propose(why, task=chosen.task.id, draft=chosen.draft.name, turn=max(turn, 0))
+    series.proposals.propose(why, task=chosen.task.id, draft=chosen.draft.name, turn=max(turn, 0))
     click.echo(f"Decide on it with: smartwriter memory review {collection.name}")
 
 

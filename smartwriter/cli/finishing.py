@@ -13,7 +13,7 @@ from smartwriter.cli.app import as_json, in_workspace, offline_option, print_jso
 from smartwriter.cli.terminal import secho
 from smartwriter.errors import Invalid
 from smartwriter.memory.index import IndexEntry, find
-from smartwriter.series.finishing import finish, has_index, index_entries, reopen
+from smartwriter.series.finishing import finish, reopen
 from smartwriter.series.summary import Summary, parse_summary, summary_of_text, summary_prompt
 from smartwriter.tasks.values import Finished, Task
 from smartwriter.workspace import Workspace
@@ -44,7 +44,7 @@ def finish_command(
     """
     task = workspace.tasks.find(wanted)
     workspace.check_folder(task)
-    entered = has_index(workspace.task_collection(task))
+    entered = workspace.task_series(task).has_index
     ask = entered and not no_model  # nobody is asked for what nobody will read
     finished, summary = finish_task(workspace, task, on, _summariser(workspace, offline) if ask else None)
     if json_:
@@ -69,7 +69,7 @@ def finish_task(
         text = workspace.text(task, task.current).read()
     if not text.strip():
         raise Invalid(f"{task.title} has no text yet; there is nothing to finish.")
-    known = index_entries(workspace.task_collection(task))
+    known = workspace.task_series(task).index()
     summary = _entered(task, known) or _summary(task, text, known, summarise)
     return finish(workspace, task, text, summary, on=on.date() if on else None), summary
 

@@ -10,8 +10,6 @@ import click
 from smartwriter.cli.app import as_json, in_workspace, print_json
 from smartwriter.cli.review import memory_command
 from smartwriter.errors import Invalid
-from smartwriter.memory.collection import Collection
-from smartwriter.memory.versions import MemoryVersion, MemoryVersions
 from smartwriter.series.reliance import Relied
 from smartwriter.series.staleness import Stale, stale
 from smartwriter.trials.what_if import adopt_memory
@@ -26,7 +24,7 @@ __all__ = ["memory_command"]
 @in_workspace
 def log_memory(workspace: Workspace, name: str, json_: bool) -> None:
     """List the versions of a collection's memory that turns have had, and what changed in each."""
-    log = _log(workspace, workspace.collection(name))
+    log = workspace.series(workspace.collection(name)).log()
     if json_:
         print_json([version.model_dump(mode="json") for version in log])
         return
@@ -37,15 +35,6 @@ def log_memory(workspace: Workspace, name: str, json_: bool) -> None:
         when = version.timestamp.astimezone().strftime("%Y-%m-%d %H:%M:%S")
         click.echo(f"{number}  {when}  {', '.join(_changes(before, version.files))}")
         before = version.files
-
-
-def _log(workspace: Workspace, collection: Collection) -> list[MemoryVersion]:
-    """What turns have had, and the memory as it is now, if that is another."""
-    versions = MemoryVersions(workspace.hidden)
-    memory = collection.memory(workspace.config().memory_tokens)
-    if versions.log(collection.name):
-        versions.keep(memory)
-    return versions.log(collection.name)
 
 
 def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
@@ -70,20 +59,19 @@ def diff_memory(workspace: Workspace, name: str, first: int | None, second: int 
     from smartwriter.cli.comparing import show
     from smartwriter.pages.comparison import compared
 
-    log = _log(workspace, workspace.collection(name))
+    log = workspace.series(workspace.collection(name)).log()
     if len(log) < 2 and first is None:
         raise Invalid(f"The memory of {name} has only one version, or none; there is nothing to compare.")
     numbers = (len(log) - 1 if first is None else first, len(log) if second is None else second)
     for number in numbers:
         if not 1 <= number <= len(log):
             raise Invalid(f"The memory of {name} has no version {number}: it has {len(log)}.")
-    versions = MemoryVersions(workspace.hidden)
     before, after = (log[number - 1].files for number in numbers)
     same = True
     for file in dict.fromkeys([*before, *after]):
         if before.get(file) != after.get(file):
             same = False
-            texts = [versions.text(files.get(file, "")) or "" for files in (before, after)]
+            texts = [workspace.versions.text(files.get(file, "")) or "" for files in (before, after)]
             show(compared((f"{file} ({numbers[0]})", texts[0]), (f"{file} ({numbers[1]})", texts[1])))
     if same:
         click.echo("Nothing differs.")

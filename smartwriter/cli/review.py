@@ -46,7 +46,7 @@ def review_memory(
     Nothing is in the memory before it is accepted here.
     """
     collection = workspace.collection(name)
-    proposals = Proposals(workspace.hidden, collection)
+    proposals = workspace.series(collection).proposals
     if damage := proposals.damage():
         places = ", ".join(f"byte {stretch.offset}" for stretch in damage[:3])
         secho(f"The proposals' file is damaged at {places}; the rest is used.", err=True, fg="yellow")
@@ -209,7 +209,7 @@ class _Origins:
 @in_workspace
 def memory_lines(workspace: Workspace, name: str, json_: bool) -> None:
     """Number the lines of a collection's memory, and say where those that were proposed come from."""
-    proposals = Proposals(workspace.hidden, workspace.collection(name))
+    proposals = workspace.series(workspace.collection(name)).proposals
     proposals.complete()
     lines = proposals.lines()
     if json_:
@@ -263,7 +263,7 @@ def forget_memory(workspace: Workspace, name: str, line: str, json_: bool) -> No
     collection = workspace.collection(name)
     plain = line.strip()
     number = int(plain) if plain.isascii() and plain.isdecimal() else None
-    forgotten = Proposals(workspace.hidden, collection).forget(line if number is None else number)
+    forgotten = workspace.series(collection).proposals.forget(line if number is None else number)
     had = holders_of(workspace, collection, forgotten.text)
     if json_:
         origin = forgotten.proposal.model_dump(mode="json") if forgotten.proposal else None

@@ -12,7 +12,6 @@ import click
 from smartwriter.cli.app import as_json, in_workspace, print_json
 from smartwriter.cli.terminal import print_pieces, secho
 from smartwriter.errors import Invalid
-from smartwriter.memory.versions import MemoryVersions
 from smartwriter.tasks.values import Draft, Revision, Task, Turn
 from smartwriter.text.wording import shortened
 from smartwriter.trials.edits import put_back, take_answer, version
@@ -274,7 +273,7 @@ class _Histories:
         memory = self.memory(mark)
         if not memory:
             return None
-        log = MemoryVersions(self._workspace.hidden).log(self._tasks[mark.task].collection)
+        log = self._workspace.versions.log(self._tasks[mark.task].collection)
         numbers = [number for number, version in enumerate(log, 1) if dict(version.files) == memory]
         return max(numbers, default=None)
 

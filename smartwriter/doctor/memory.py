@@ -8,14 +8,12 @@ from pathlib import Path
 import smartwriter.system.bounds as bounds
 from smartwriter.doctor.finding import Finding
 from smartwriter.memory.proposal import UNDER_WAY
-from smartwriter.memory.proposals import Proposals
-from smartwriter.memory.versions import MemoryVersions
 from smartwriter.tasks.draft_text import sha256_of_bytes
 from smartwriter.workspace import Workspace
 
 
 def examine_versions(workspace: Workspace) -> Iterator[Finding]:
-    for path in sorted(MemoryVersions(workspace.hidden).folder.glob("*.md")):
+    for path in sorted(workspace.versions.folder.glob("*.md")):
         if not _is_version(path):
             yield Finding(
                 "memory",
@@ -34,7 +32,7 @@ def _is_version(path: Path) -> bool:
 
 def examine_proposals(workspace: Workspace) -> Iterator[Finding]:
     for collection in workspace.collections():
-        proposals = Proposals(workspace.hidden, collection)
+        proposals = workspace.series(collection).proposals
         half_done = [one for one in proposals.all() if one.state in UNDER_WAY]
         if half_done:
             yield Finding(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import unicodedata
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ from smartwriter.memory.lines import (
     with_accepted,
     without_line,
 )
+from smartwriter.memory.lock import journal_of, memory_lock
 from smartwriter.memory.proposal import (
     DEFAULT_FILE,
     UNDER_WAY,
@@ -64,8 +65,9 @@ class Proposals:
 
     def __init__(self, hidden: Path, collection: Collection) -> None:
         """:param hidden: the workspace's ``.smartwriter``."""
+        self._hidden = hidden
         self._collection = collection
-        self._journal = journal.Journal(hidden / "proposals" / f"{collection.project_key}.jsonl")
+        self._journal = journal_of(hidden, collection.name)
 
     # Reading ---------------------------------------------------------------------------------
 
@@ -128,7 +130,7 @@ class Proposals:
             that does not stand there exactly once.
         """
         line = checked(text)
-        with self._locked() as transaction:
+        with self.locked() as transaction:
             old = only_line(self.lines(), replaces) if replaces.strip() else None
             path = memory_file(self._collection, old.file if old else file)
             known = self.all()
@@ -156,7 +158,7 @@ class Proposals:
         :param text: what the writer made of it; None: as it was proposed.
         :raises Invalid: for one that was rejected or is not there; a text or file that cannot be used.
         """
-        with self._locked() as transaction:
+        with self.locked() as transaction:
             self._complete(transaction)
             proposal = self._find(id, ProposalState.accepted)
             if proposal.state is ProposalState.accepted:
@@ -169,7 +171,7 @@ class Proposals:
 
     def reject(self, id: str) -> Proposal:
         """Put a proposal away. :raises Invalid: for one that was accepted or is not there."""
-        with self._locked() as transaction:
+        with self.locked() as transaction:
             self._complete(transaction)
             proposal = self._find(id, ProposalState.rejected)
             if proposal.state is ProposalState.rejected:
@@ -183,7 +185,7 @@ class Proposals:
             crash left of the same call is completed, and no other line is touched.
         :raises Invalid: when there is no such line, or a text stands there more than once.
         """
-        with self._locked() as transaction:
+        with self.locked() as transaction:
             for completed in self._complete(transaction):
                 if completed.state is ProposalState.forgotten and means(
                     line, completed.number, completed.removed
@@ -210,37 +212,29 @@ class Proposals:
         """Finish what a crash left undone; returns what was."""
         if all(one.state not in UNDER_WAY for one in self.all()):
             return []
-        with self._locked() as transaction:
+        with self.locked() as transaction:
             return self._complete(transaction)
 
-    def take_over(self, earlier: Proposals, trash: Path) -> None:
-        """Have what was proposed for a collection that has this one's name now.
+    def take_over(self, earlier: str, trash: Path) -> None:
+        """Have what was proposed for the collection under an earlier name.
 
-        Its journal goes to the trash; a second call does nothing.
+        That journal goes to the trash; a second call does nothing.
         """
-        with self._locked() as transaction, earlier._locked() as before:
+        old = journal_of(self._hidden, earlier)
+        if not old.path.exists():
+            return
+        with self.locked() as transaction, memory_lock(self._hidden, earlier) as before:
             if before.size == 0:
                 return
             known = {one.id for one in self.all()}
-            transaction.append([line for line in earlier._read().entries if line.get("id") not in known])
-            durable.move(earlier._journal.path, trash)
+            transaction.append([line for line in old.read().entries if line.get("id") not in known])
+            durable.move(old.path, trash)
 
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """While this is held, no other process changes the memory files of the collection."""
-        with self._locked():
-            yield
+    def locked(self) -> AbstractContextManager[journal.Transaction]:
+        """As :func:`memory_lock`."""
+        return memory_lock(self._hidden, self._collection.name)
 
     # Under the lock --------------------------------------------------------------------------
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[journal.Transaction]:
-        with self._journal.locked() as transaction:
-            try:
-                yield transaction
-            finally:
-                if transaction.size == 0:  # it was made to be locked only; who waits for it makes a new one
-                    self._journal.path.unlink(missing_ok=True)
 
     def _complete(self, transaction: journal.Transaction) -> list[Proposal]:
         completed = []

@@ -24,21 +24,14 @@ import smartwriter.files.durable as durable
 import smartwriter.memory.index as index
 import smartwriter.system.bounds as bounds
 from smartwriter.errors import Invalid
-from smartwriter.memory.collection import Collection
-from smartwriter.memory.files import MAX_FILE_BYTES
-from smartwriter.memory.index import FILE as INDEX
 from smartwriter.memory.index import IndexEntry
-from smartwriter.memory.proposals import Proposals
+from smartwriter.memory.series import Series
 from smartwriter.series.summary import Summary, links_of
 from smartwriter.storage.records import now
 from smartwriter.tasks.draft_text import MAX_TEXT_BYTES, current_number, text_of
-from smartwriter.tasks.values import UNFILED, Finished, Task
+from smartwriter.tasks.values import Finished, Task
 from smartwriter.text.sameness import normal
 from smartwriter.workspace import Workspace
-
-_NEW_INDEX = "# Index\n"
-# In a collection within another, it must not stand in for the outer one's.
-_NEW_INNER_INDEX = f"---\nextends: true\n---\n{_NEW_INDEX}"
 
 
 def finish(
@@ -58,9 +51,9 @@ def finish(
         raise Invalid(f"{task.title} has no text yet; there is nothing to finish.")
     with workspace.lease(task, task.current):
         task = _as_recorded(workspace, task)
-        collection = workspace.task_collection(task)
-        with Proposals(workspace.hidden, collection).locked():
-            return _finish(workspace, task, collection, text, summary, on)
+        series = workspace.task_series(task)
+        with series.lock():
+            return _finish(workspace, task, series, text, summary, on)
 
 
 def reopen(workspace: Workspace, task: Task) -> Task:
@@ -92,12 +85,12 @@ def check_open(task: Task, draft: str) -> None:
 def _finish(
     workspace: Workspace,
     task: Task,
-    collection: Collection,
+    series: Series,
     text: str,
     summary: Summary,
     on: date | None,
 ) -> Finished:
-    article = collection.path / "articles" / f"{task.folder}.md"
+    article = series.collection.path / "articles" / f"{task.folder}.md"
     relative = f"articles/{article.name}"
     workspace.take_hand_edit(task, task.current)
     revisions = workspace.text(task, task.current).revisions()
@@ -114,7 +107,7 @@ def _finish(
         raise Invalid(f"The text of {task.title} has just changed; finish it again.")
     own = before is not None and before.article == relative
     _check_place(article, {_bytes_of(text), *(_versions(workspace, task) if own else ())})
-    known = index_entries(collection)  # where its marks are damaged, nothing is changed
+    known = series.index()  # where its marks are damaged, nothing is changed
     finished = Finished(
         draft=task.current, revision=current_number(revisions), article=relative, state="finishing"
     )
@@ -122,8 +115,8 @@ def _finish(
     # Who keeps the draft from other people's eyes keeps the article from them.
     mode = bounds.mode_of(workspace.text(task, task.current).path)
     _put_in_place(workspace, task, article, text, mode)
-    if has_index(collection):
-        _enter(collection, _entry(task, relative, summary, text, known, on))
+    if series.has_index:
+        series.enter(_entry(task, relative, summary, text, known, on))
     finished = finished.model_copy(update={"state": "finished", "at": now()})
     _record(workspace, task, finished)
     return finished
@@ -177,14 +170,6 @@ def _bytes_of(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _enter(collection: Collection, entry: IndexEntry) -> None:
-    def entered(data: bytes) -> bytes:
-        return index.with_entry(document.decoded(data, INDEX), entry).encode()
-
-    new = _NEW_INNER_INDEX if "/" in collection.name else _NEW_INDEX
-    document.change(collection.path / INDEX, entered, MAX_FILE_BYTES, missing=new.encode())
-
-
 def _entry(
     task: Task, file: str, summary: Summary, text: str, known: list[IndexEntry], on: date | None
 ) -> IndexEntry:
@@ -199,13 +184,3 @@ def _entry(
         terms=summary.terms,
         links=links_of(summary, text, task.title, others),
     )
-
-
-def has_index(collection: Collection) -> bool:
-    """Whether its articles are entered into an index: tasks without a collection are no series."""
-    return normal(collection.name) != UNFILED or (collection.path / INDEX).exists()
-
-
-def index_entries(collection: Collection) -> list[IndexEntry]:
-    """What a collection's index says of its articles. :raises Invalid: for damaged marks."""
-    return index.entries(document.decoded(document.read(collection.path / INDEX, MAX_FILE_BYTES), INDEX))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from smartwriter.errors import Invalid
 from smartwriter.memory.collection import Collection
 from smartwriter.memory.lines import has_line
-from smartwriter.memory.versions import MemoryVersions
 from smartwriter.tasks.values import Task, Turn
 from smartwriter.text.sameness import normal
 from smartwriter.workspace import Workspace
@@ -32,7 +31,7 @@ def holders_of(workspace: Workspace, collection: Collection, line: str) -> Holde
         if _is_in(task, collection)
         for draft in task.drafts
     }
-    return holders(line, turns, MemoryVersions(workspace.hidden).text)
+    return holders(line, turns, workspace.versions.text)
 
 
 def _is_in(task: Task, collection: Collection) -> bool:

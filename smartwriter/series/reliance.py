@@ -29,11 +29,9 @@ from smartwriter.meaning.facts import (
 from smartwriter.meaning.quantities import Kind, Word
 from smartwriter.meaning.stems import stem
 from smartwriter.meaning.uses import Text, Use
-from smartwriter.memory.changes import MemoryChange, memory_changes
 from smartwriter.memory.proposal import ProposalState
-from smartwriter.memory.proposals import Proposals
 from smartwriter.memory.snapshot import Memory
-from smartwriter.memory.versions import MemoryVersions
+from smartwriter.series.changes import MemoryChange, memory_changes
 from smartwriter.tasks.values import Draft, Task
 from smartwriter.text.sameness import normal
 from smartwriter.text.wording import shortened
@@ -253,7 +251,7 @@ def reliance(
     :param before: the sha256 of each memory file that its last turn had.
     """
     article = task.finished.article if task.finished else ""
-    changed = memory_changes(MemoryVersions(workspace.hidden), before, memory, article)
+    changed = memory_changes(workspace.versions, before, memory, article)
     own = workspace.text(task, draft.name).read()
     lines = list(_told(workspace, task, own, changed))
     if not lines:
@@ -283,7 +281,7 @@ def _told(workspace: Workspace, task: Task, own: str, changed: list[MemoryChange
 
 def _origins(workspace: Workspace, task: Task) -> dict[str, str]:
     """From which task each line came that was ever accepted."""
-    proposals = Proposals(workspace.hidden, workspace.task_collection(task)).all()
+    proposals = workspace.task_series(task).proposals.all()
     return {
         _folded(proposal.accepted_text): proposal.task
         for proposal in proposals

@@ -15,8 +15,6 @@ import smartwriter.files.durable as durable
 from smartwriter.errors import AlreadyExists, CollectionNotFound, DraftBusy, Invalid
 from smartwriter.files.names import readable_name
 from smartwriter.memory.collection import NO_COLLECTIONS, Collection, plain_key
-from smartwriter.memory.proposals import Proposals
-from smartwriter.memory.versions import MemoryVersions
 from smartwriter.storage.lease import Lease
 from smartwriter.storage.records import now
 from smartwriter.tasks.values import Draft, Task
@@ -57,7 +55,7 @@ def rename_collection(workspace: Workspace, old: str, new: str) -> tuple[Collect
         collection = workspace.collection(new)
         _move_proposals(workspace, collection, old, new)
         for name in _names(workspace, collection):
-            MemoryVersions(workspace.hidden).carry_over(old + name[len(new) :], name)
+            workspace.versions.carry_over(old + name[len(new) :], name)
         tasks = workspace.tasks.update_each([task.id for task in tasks], partial(_moved, old=old, new=new))
     return collection, tasks
 
@@ -103,7 +101,7 @@ def _move(workspace: Workspace, there: Collection, new: str) -> None:
     with contextlib.ExitStack() as locks:
         for collection in workspace.collections():
             if _renamed(collection.name, there.name, new):
-                locks.enter_context(Proposals(workspace.hidden, collection).locked())
+                locks.enter_context(workspace.series(collection).lock())
         durable.move(there.path, there.path.with_name(new.rpartition("/")[2]))
 
 
@@ -147,15 +145,10 @@ def _renamed(name: str, old: str, new: str) -> str:
 def _move_proposals(workspace: Workspace, collection: Collection, old: str, new: str) -> None:
     """What waits for review goes along, also for the collections in it."""
     for name in _names(workspace, collection):
-        before = Collection(old + name[len(new) :], collection.path)
-        after = Collection(name, collection.path)
-        trash = workspace.hidden / "trash" / "proposals" / f"{before.project_key}.{_when()}.jsonl"
-        if _has_proposals(workspace, before):
-            Proposals(workspace.hidden, after).take_over(Proposals(workspace.hidden, before), trash)
-
-
-def _has_proposals(workspace: Workspace, collection: Collection) -> bool:
-    return (workspace.hidden / "proposals" / f"{collection.project_key}.jsonl").exists()
+        before = old + name[len(new) :]
+        trash = workspace.hidden / "trash" / "proposals" / f"{plain_key(before)}.{_when()}.jsonl"
+        series = workspace.series(Collection(name, collection.path))
+        series.proposals.take_over(before, trash)
 
 
 def _names(workspace: Workspace, collection: Collection) -> Iterator[str]:

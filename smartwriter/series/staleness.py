@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from smartwriter.errors import Invalid
-from smartwriter.memory.changes import memory_changes
 from smartwriter.memory.collection import Collection
 from smartwriter.memory.index import BEGIN, END, FILE, without
 from smartwriter.memory.snapshot import Memory
-from smartwriter.memory.versions import MemoryVersions
+from smartwriter.series.changes import memory_changes
 from smartwriter.series.reliance import Relied, relied
 from smartwriter.tasks.values import ANSWERED, Draft, Task
 from smartwriter.text.sameness import normal
@@ -39,7 +38,6 @@ def stale(workspace: Workspace, collection: Collection) -> list[Stale]:
 
     Those in collections within it, too: they have its memory, beside what is nearer to them.
     """
-    budget = workspace.config().memory_tokens
     memories: dict[str, Memory] = {}
     found = []
     for task in workspace.tasks.all():
@@ -47,7 +45,7 @@ def stale(workspace: Workspace, collection: Collection) -> list[Stale]:
         if not f"{own}/".startswith(f"{normal(collection.name)}/"):
             continue
         if own not in memories:
-            memories[own] = workspace.task_collection(task).memory(budget)
+            memories[own] = workspace.task_series(task).memory()
         now = memories[own]
         for name in task.live_drafts:
             if (behind := _behind(workspace, task, task.drafts[name], now)) is not None:
@@ -84,7 +82,7 @@ def _uses(
         text = workspace.text(task, draft.name).read()
     except Invalid:  # a file that cannot be read is said elsewhere
         return ()
-    return tuple(relied(text, memory_changes(MemoryVersions(workspace.hidden), had, memory, article)))
+    return tuple(relied(text, memory_changes(workspace.versions, had, memory, article)))
 
 
 def _differs_by_own_entry(workspace: Workspace, task: Task, had: str, memory: Memory) -> bool:
@@ -92,7 +90,7 @@ def _differs_by_own_entry(workspace: Workspace, task: Task, had: str, memory: Me
     if task.finished is None or (file := memory.find(FILE)) is None:
         return False
     with contextlib.suppress(Invalid):  # the version of that time is damaged
-        before = MemoryVersions(workspace.hidden).text(had) if had else ""
+        before = workspace.versions.text(had) if had else ""
         if before is not None:
             article = task.finished.article
             return _statements(before, article) == _statements(file.data.decode("utf-8-sig"), article)

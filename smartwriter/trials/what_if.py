@@ -10,11 +10,8 @@ from pathlib import Path
 
 import smartwriter.files.change as document
 from smartwriter.errors import Invalid
-from smartwriter.memory.collection import Collection
 from smartwriter.memory.files import MAX_FILE_BYTES, MemoryFile
-from smartwriter.memory.proposals import Proposals
 from smartwriter.memory.snapshot import Memory
-from smartwriter.memory.versions import MemoryVersions
 from smartwriter.tasks.values import Draft, Task, WhatIf
 from smartwriter.text.sameness import normal
 from smartwriter.workspace import Workspace
@@ -38,7 +35,7 @@ def _kept(workspace: Workspace, memory: Memory, draft: Draft, given: str) -> tup
         raise Invalid(f"{given!r} names no other memory: write FILE=OTHER, as in profile.md=bolder.md.")
     other = memory.replaced(name, _read(Path(path)))
     file, base = _file(other, name), _file(memory, name)
-    MemoryVersions(workspace.hidden).keep_file(file)
+    workspace.versions.keep_file(file)
     earlier = draft.memory.get(file.name)  # the collection's own, also where the origin has another already
     return file.name, WhatIf(sha256=file.sha256, base=earlier.base if earlier else base.sha256)
 
@@ -72,13 +69,12 @@ def adopt_memory(workspace: Workspace, task: Task, draft: Draft) -> list[Path]:
         raise Invalid(
             f"{task.address(draft.name)} has the collection's own memory; there is nothing to adopt."
         )
-    versions = MemoryVersions(workspace.hidden)
-    files = _changes(workspace, task, draft, versions)  # what is refused leaves no lock file
+    files = _changes(workspace, task, draft)  # what is refused leaves no lock file
     with contextlib.ExitStack() as locks:
         # In one order, or two of them could wait for each other.
-        for origin, folder in sorted({(file.origin, file.path.parent) for file, _, _ in files}):
-            locks.enter_context(Proposals(workspace.hidden, Collection(origin, folder)).locked())
-        files = _changes(workspace, task, draft, versions)
+        for origin in sorted({file.origin for file, _, _ in files}):
+            locks.enter_context(workspace.memory_lock(origin))
+        files = _changes(workspace, task, draft)
         for file, change, text in files:
             document.change(
                 file.path,
@@ -91,14 +87,12 @@ def adopt_memory(workspace: Workspace, task: Task, draft: Draft) -> list[Path]:
     return [file.path for file, _, _ in files]
 
 
-def _changes(
-    workspace: Workspace, task: Task, draft: Draft, versions: MemoryVersions
-) -> list[tuple[MemoryFile, WhatIf, str]]:
+def _changes(workspace: Workspace, task: Task, draft: Draft) -> list[tuple[MemoryFile, WhatIf, str]]:
     """The collection's files, and what each is to become. :raises Invalid: as :func:`adopt_memory`."""
     memory = workspace.task_collection(task).memory()
-    versions.keep(memory)
+    workspace.versions.keep(memory)
     return [
-        (_own(memory, name, change), change, versions.needed(change.sha256, name))
+        (_own(memory, name, change), change, workspace.versions.needed(change.sha256, name))
         for name, change in draft.memory.items()
     ]
 

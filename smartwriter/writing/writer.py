@@ -65,7 +65,6 @@ from smartwriter.events import (
     UsageCounted,
 )
 from smartwriter.memory.proposal import Proposal
-from smartwriter.memory.proposals import Proposals
 from smartwriter.series.finishing import check_open
 from smartwriter.sessions.orphans import cli_mark
 from smartwriter.sessions.transcript import resume_point
@@ -125,7 +124,7 @@ class DraftWriter:
         self._patience_s = patience_s
         self._keeper = Keeper(workspace.spool, task.id, draft.name, self._on_not_saved, self._on_saved)
         self._tools = DraftTools(self._text, self._on_revision, self._keeper, self._on_conflict)
-        proposals = Proposals(workspace.hidden, workspace.task_collection(task))
+        proposals = workspace.task_series(task).proposals
         self._memory_tools = MemoryTools(proposals, task.id, draft.name, self._on_proposal)
         self._workspace_id = workspace.identify().id
         self._store = SpooledStore(workspace.store, task.project_key, self._keeper, self._workspace_id)

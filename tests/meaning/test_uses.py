@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from smartwriter.memory.changes import MemoryChange
+from smartwriter.series.changes import MemoryChange
 from smartwriter.series.reliance import relied
 
 FILES = sorted((Path(__file__).parent / "reliance_cases").glob("*.yaml"))

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from dying import killed_before
 
 import smartwriter.cli.finishing as commands
-import smartwriter.series.finishing as finishing
 from smartwriter.errors import DraftBusy, Invalid
 from smartwriter.memory.index import IndexEntry, entries, with_entry
 from smartwriter.memory.proposals import Proposals
+from smartwriter.memory.series import Series
 from smartwriter.series.finishing import check_open, finish, reopen
 from smartwriter.series.summary import (
     MARK,
@@ -308,7 +308,7 @@ def test_a_cut_off_finish_can_be_given_up(
 ) -> None:
     """A task whose finishing was cut off is not closed, and a later text may be finished instead."""
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(finishing, "_enter", _interrupted)
+        patch.setattr(Series, "enter", _interrupted)
         finish(workspace, task, TEXT, SUMMARY)
     check_open(again(workspace, task), "main")
     assert article(workspace).read_bytes() == TEXT.encode()

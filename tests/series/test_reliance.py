@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from smartwriter.memory.changes import MemoryChange, memory_changes
 from smartwriter.memory.collection import Collection
 from smartwriter.memory.versions import MemoryVersions
+from smartwriter.series.changes import MemoryChange, memory_changes
 from smartwriter.series.reliance import reliance, relied_on
 from smartwriter.tasks.values import Task
 from smartwriter.workspace import Workspace
