@@ -37,7 +37,7 @@ from smartwriter.storage.lease import Lease, wanted_path
 from smartwriter.tasks.draft_text import DraftText, HandEdit
 from smartwriter.tasks.manager import TaskManager
 from smartwriter.tasks.values import ANSWERED, UNFILED, Draft, Task, Turn, TurnState
-from smartwriter.text.sameness import normal
+from smartwriter.text.sameness import folded, normal
 from smartwriter.turns.outbox import Outbox
 from smartwriter.turns.parts import knows, place
 from smartwriter.turns.spool import Spool
@@ -151,7 +151,7 @@ class Workspace:
         for number, part in enumerate(parts, start=1):
             # In any case: some disks do not tell them apart.
             inside = _collections_in(made)
-            there = [one for one in inside if normal(one.path.name).casefold() == part.casefold()]
+            there = [one for one in inside if folded(one.path.name) == folded(part)]
             if there and number == len(parts):
                 raise AlreadyExists("collection", name)
             made = there[0] if there else _inner(made, part)

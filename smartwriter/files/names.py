@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from urllib.parse import quote, unquote
 
 from smartwriter.errors import UnsafeName
 from smartwriter.text.harmless import is_harmless_name
+from smartwriter.text.sameness import normal
 
 MAX_NAME_BYTES = 120  # leaves room for suffixes under every file system's 255
 
@@ -82,7 +82,7 @@ def original(plain: str) -> str:
 
 def readable_name(title: str, taken: frozenset[str] = frozenset()) -> str:
     """A title as a file name that people can read, unlike all ``taken`` ones in any case."""
-    name = unicodedata.normalize("NFC", title)
+    name = normal(title)
     name = re.sub('[\x00-\x1f\x7f/\\\\:*?"<>|\ud800-\udfff]+', " ", name)
     name = re.sub(r"\s+", " ", name).strip(" .")
     name = _cut(name, MAX_NAME_BYTES - 4).rstrip(" .") or "untitled"

@@ -9,10 +9,10 @@ marks》, or the words before its first colon, `` = ``, `` is ``, `` are ``, `` 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from smartwriter.text.sameness import same_words
 from smartwriter.text.words import is_cjk, is_word, tokens
 
 ALIKE = 0.5
@@ -75,7 +75,7 @@ def defined(line: str) -> frozenset[str]:
     found = ["".join(match) for match in _MARKED.findall(line)]
     if subject := _SUBJECT.match(line.replace("*", "")):
         found.append(subject[1])
-    terms = (_ARTICLE.sub("", _key(term).strip(" .,;'\"“”「」《》，。；")) for term in found)
+    terms = (_ARTICLE.sub("", same_words(term).strip(" .,;'\"“”「」《》，。；")) for term in found)
     return frozenset(term for term in terms if term and term not in _NO_TERMS and _is_short(term))
 
 
@@ -89,8 +89,8 @@ class _Read:
 
     @classmethod
     def of(cls, line: str) -> _Read:
-        words = frozenset(token for token in tokens(_key(line)) if is_word(token))
-        return cls(_key(line), defined(line), words)
+        words = frozenset(token for token in tokens(same_words(line)) if is_word(token))
+        return cls(same_words(line), defined(line), words)
 
 
 def _reason(one: _Read, other: _Read) -> str:
@@ -108,7 +108,3 @@ def _is_short(term: str) -> bool:
     found = [token for token in tokens(term) if is_word(token)]
     cjk = sum(map(is_cjk, found))
     return bool(found) and cjk <= MAX_TERM_CHARACTERS and len(found) - cjk <= MAX_TERM_WORDS
-
-
-def _key(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())

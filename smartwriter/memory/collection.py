@@ -127,6 +127,11 @@ class Collection:
         return plain_key(self.name)
 
 
+def lies_in(name: str, outer: str) -> bool:
+    """Whether a collection is another one, or one in it, by their names."""
+    return f"{normal(name)}/".startswith(f"{normal(outer)}/")
+
+
 def plain_key(name: str) -> str:
     """A collection's name as plain ASCII, and unlike that of any other."""
     if re.fullmatch(r"[a-z0-9][a-z0-9-]{0,39}", name):
@@ -177,4 +182,4 @@ def _said(bad: list[LeftOut], used: list[MemoryFile], own: str) -> Iterator[str]
 
 
 def _is_outer(origin: str, inner: str) -> bool:
-    return origin != inner and (not origin or inner.startswith(f"{origin}/"))
+    return origin != inner and (not origin or lies_in(inner, origin))

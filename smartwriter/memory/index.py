@@ -19,12 +19,12 @@ around the marks or within an entry, stays byte for byte. Pure functions, withou
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from smartwriter.errors import Invalid
 from smartwriter.text.lines import inline
+from smartwriter.text.sameness import folded
 
 FILE = "index.md"
 BEGIN = "<!-- smartwriter:index:begin -->"
@@ -108,7 +108,7 @@ def without(text: str, file: str) -> str:
     except Invalid:
         return text
     for start, end in _spans(lines, *marks) if marks else ():
-        if file and _same(_entry(lines[start:end]).file, file):
+        if file and folded(_entry(lines[start:end]).file) == folded(file):
             return "".join([*lines[:start], *lines[end:]])
     return text
 
@@ -116,8 +116,10 @@ def without(text: str, file: str) -> str:
 def find(known: Iterable[IndexEntry], file: str, title: str) -> IndexEntry | None:
     """The entry of an article: that of its file, else the one of its title that names no other file."""
     known = list(known)
-    by_file = [one for one in known if file and _same(one.file, file)]
-    by_title = [one for one in known if _same(one.title, inline(title)) and not (one.file and file)]
+    by_file = [one for one in known if file and folded(one.file) == folded(file)]
+    by_title = [
+        one for one in known if folded(one.title) == folded(inline(title)) and not (one.file and file)
+    ]
     return next(iter(by_file or by_title), None)
 
 
@@ -222,7 +224,3 @@ def _joined(values: tuple[str, ...]) -> str:
 
 def _split(value: str) -> tuple[str, ...]:
     return tuple(part for part in _BETWEEN.split(value.strip()) if part)
-
-
-def _same(one: str, other: str) -> bool:
-    return unicodedata.normalize("NFC", one).casefold() == unicodedata.normalize("NFC", other).casefold()

@@ -16,7 +16,7 @@ from smartwriter.memory.front_matter import split
 from smartwriter.memory.proposal import Proposal, ProposalState
 from smartwriter.text.lines import item
 from smartwriter.text.passages import line_end_of
-from smartwriter.text.sameness import normal
+from smartwriter.text.sameness import folded, normal
 
 MAX_CHARACTERS = 500
 BULLET = "- "
@@ -67,10 +67,10 @@ def memory_lines(collection: Collection, proposals: Iterable[Proposal] = ()) -> 
 
 def memory_file(collection: Collection, name: str) -> Path:
     """The file of a collection's own folder that a name, with or without ``.md``, means. :raises Invalid:"""
-    wanted = normal(name).strip().casefold().removesuffix(".md") + ".md"
+    wanted = folded(name).removesuffix(".md") + ".md"
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         for path in sorted(collection.path.iterdir()):
-            if normal(path.name).casefold() == wanted and path.name[0] != "." and path.is_file():
+            if folded(path.name) == wanted and path.name[0] != "." and path.is_file():
                 text = document.decoded(document.read(path, MAX_FILE_BYTES), path.name)
                 try:
                     split(text.removeprefix("\ufeff"))

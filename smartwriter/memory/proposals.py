@@ -14,7 +14,6 @@ comes next; the same step again does nothing.
 from __future__ import annotations
 
 import contextlib
-import unicodedata
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -54,7 +53,7 @@ from smartwriter.memory.proposal import (
 from smartwriter.storage.records import from_line, to_line
 from smartwriter.storage.salvage import Damage
 from smartwriter.text.lines import item
-from smartwriter.text.sameness import normal
+from smartwriter.text.sameness import normal, same_words
 
 MAX_PENDING = 200
 """Of a collection: more than these nobody reads."""
@@ -281,17 +280,17 @@ class Proposals:
 
     def _same(self, known: list[Proposal], line: str, file: str) -> Proposal | None:
         """What already says the same. :raises Invalid: when the file does, by the writer's own hand."""
-        standing = {_key(line) for line in says(self._collection, file)}
+        standing = {same_words(line) for line in says(self._collection, file)} - {""}
+        said = same_words(line)
         for one in known:
-            waits = one.state in (ProposalState.pending, ProposalState.accepting) and _key(one.text)
-            stands = one.state is ProposalState.accepted and one.file == file and _key(one.accepted_text)
-            proposed = one.state is ProposalState.accepted and one.file == file and _key(one.text)
-            still = stands in standing if stands else False
-            if waits == _key(line) or (still and _key(line) in (stands, proposed)):
+            proposed, stands = same_words(one.text), same_words(one.accepted_text)
+            waits = one.state in (ProposalState.pending, ProposalState.accepting)
+            still = one.state is ProposalState.accepted and one.file == file and stands in standing
+            if (waits and said == proposed) or (still and said in (stands, proposed)):
                 return one
-        if any(one.state is ProposalState.rejected and _key(one.text) == _key(line) for one in known):
+        if any(one.state is ProposalState.rejected and said == same_words(one.text) for one in known):
             raise Invalid("The author has rejected that line before; nothing was proposed.")
-        if _key(line) in standing:
+        if said in standing:
             raise Invalid(f"{file} says so already; nothing was proposed.")
         return None
 
@@ -317,11 +316,6 @@ class Proposals:
             return self._journal.read()
         except FileNotFoundError:
             return reading.Contents([], [], 0)
-
-
-def _key(text: str) -> str:
-    """The same for lines that say the same."""
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
 # Lines of the journal ---------------------------------------------------------------------------

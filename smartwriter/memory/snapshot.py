@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from smartwriter.errors import Invalid
 from smartwriter.memory.budget import used_tokens
 from smartwriter.memory.files import LeftOut, MemoryFile, filename, split_text
-from smartwriter.text.sameness import normal
+from smartwriter.text.sameness import folded, normal
 from smartwriter.text.sections import section
 from smartwriter.text.token_count import BUDGET_TOKENS
 
@@ -51,7 +51,7 @@ class Memory:
 
     def find(self, name_or_title: str) -> MemoryFile | None:
         """The file that a name, with or without ``.md``, or else a title means, in any case."""
-        wanted = normal(name_or_title).strip().casefold()
+        wanted = folded(name_or_title)
         for known in (
             lambda file: file.name,
             lambda file: file.name.removesuffix(".md"),
@@ -59,7 +59,7 @@ class Memory:
             lambda file: f"{file.origin}/{filename(file.path)}",
         ):
             for file in (*self.on_demand, *self.files):
-                if normal(known(file)).casefold() == wanted:
+                if folded(known(file)) == wanted:
                     return file
         return None
 

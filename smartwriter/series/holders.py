@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from smartwriter.errors import Invalid
-from smartwriter.memory.collection import Collection
+from smartwriter.memory.collection import Collection, lies_in
 from smartwriter.memory.lines import has_line
-from smartwriter.tasks.values import Task, Turn
-from smartwriter.text.sameness import normal
+from smartwriter.tasks.values import Turn
 from smartwriter.workspace import Workspace
 
 
@@ -28,14 +27,10 @@ def holders_of(workspace: Workspace, collection: Collection, line: str) -> Holde
     turns = {
         task.address(draft): workspace.tasks.turns(task, draft)
         for task in workspace.tasks.all()
-        if _is_in(task, collection)
+        if lies_in(task.collection, collection.name)
         for draft in task.drafts
     }
     return holders(line, turns, workspace.versions.text)
-
-
-def _is_in(task: Task, collection: Collection) -> bool:
-    return f"{normal(task.collection)}/".startswith(f"{normal(collection.name)}/")
 
 
 def holders(line: str, turns: Mapping[str, Iterable[Turn]], version: Callable[[str], str | None]) -> Holders:

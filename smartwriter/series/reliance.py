@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -33,7 +32,7 @@ from smartwriter.memory.proposal import ProposalState
 from smartwriter.memory.snapshot import Memory
 from smartwriter.series.changes import MemoryChange, memory_changes
 from smartwriter.tasks.values import Draft, Task
-from smartwriter.text.sameness import normal
+from smartwriter.text.sameness import normal, same_words
 from smartwriter.text.wording import shortened
 from smartwriter.workspace import Workspace
 
@@ -87,12 +86,12 @@ def relied_on(text: str, line: str) -> str:
 
 
 def _term_in(text: str, line: str) -> str:
-    said = _folded(text)
+    said = same_words(text)
     field, claims = _claims(line)
     if field == "gist":  # tells of an article, and defines nothing
         return ""
     if field == "terms":
-        terms = {_folded(claim) for claim in claims} - {""}
+        terms = {same_words(claim) for claim in claims} - {""}
     else:
         terms = {term for one in claims for term in defined(one) if _is_term(term, one, text)}
     found = [term for term in terms if re.search(_whole(term), said)]
@@ -100,10 +99,10 @@ def _term_in(text: str, line: str) -> str:
 
 
 def _claim_in(text: str, line: str) -> str:
-    said = _folded(text)
+    said = same_words(text)
     field, claims = _claims(line)
     for claim in claims if field != "terms" else []:
-        wanted = _folded(claim).strip(" .。!！?？")
+        wanted = same_words(claim).strip(" .。!！?？")
         if len(wanted) >= _SHORTEST_CLAIM and wanted in said:
             return claim
     return ""
@@ -268,7 +267,7 @@ def _told(workspace: Workspace, task: Task, own: str, changed: list[MemoryChange
     origins = _origins(workspace, task)
     for change in changed:
         for line in (*change.removed, *change.added):
-            if origins.get(_folded(line)) != task.id or any(said and said in line for said in told):
+            if origins.get(same_words(line)) != task.id or any(said and said in line for said in told):
                 continue
             gone = line in change.removed
             one = MemoryChange(change.file, (line,) if gone else (), () if gone else (line,))
@@ -283,7 +282,7 @@ def _origins(workspace: Workspace, task: Task) -> dict[str, str]:
     """From which task each line came that was ever accepted."""
     proposals = workspace.task_series(task).proposals.all()
     return {
-        _folded(proposal.accepted_text): proposal.task
+        same_words(proposal.accepted_text): proposal.task
         for proposal in proposals
         if proposal.state in (ProposalState.accepted, ProposalState.forgotten) and proposal.task
     }
@@ -299,10 +298,6 @@ def _other_texts(workspace: Workspace, task: Task) -> dict[str, str]:
             with contextlib.suppress(Invalid):  # a file that cannot be read is that task's affair
                 texts[other.title] = workspace.text(other, other.current).read()
     return texts
-
-
-def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
 def _whole(term: str) -> str:

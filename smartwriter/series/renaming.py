@@ -14,7 +14,7 @@ from functools import partial
 import smartwriter.files.durable as durable
 from smartwriter.errors import AlreadyExists, CollectionNotFound, DraftBusy, Invalid
 from smartwriter.files.names import readable_name
-from smartwriter.memory.collection import NO_COLLECTIONS, Collection, plain_key
+from smartwriter.memory.collection import NO_COLLECTIONS, Collection, lies_in, plain_key
 from smartwriter.storage.lease import Lease
 from smartwriter.storage.records import now
 from smartwriter.tasks.values import Draft, Task
@@ -139,7 +139,7 @@ def _found(workspace: Workspace, name: str) -> Collection | None:
 def _renamed(name: str, old: str, new: str) -> str:
     """What the name of a collection becomes; empty for one that has nothing to do with it."""
     name = normal(name)
-    return new + name[len(old) :] if f"{name}/".startswith(f"{old}/") else ""
+    return new + name[len(old) :] if lies_in(name, old) else ""
 
 
 def _move_proposals(workspace: Workspace, collection: Collection, old: str, new: str) -> None:
@@ -153,5 +153,5 @@ def _move_proposals(workspace: Workspace, collection: Collection, old: str, new:
 
 def _names(workspace: Workspace, collection: Collection) -> Iterator[str]:
     for one in workspace.collections():
-        if f"{normal(one.name)}/".startswith(f"{normal(collection.name)}/"):
+        if lies_in(one.name, collection.name):
             yield normal(one.name)

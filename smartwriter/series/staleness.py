@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from smartwriter.errors import Invalid
-from smartwriter.memory.collection import Collection
+from smartwriter.memory.collection import Collection, lies_in
 from smartwriter.memory.index import BEGIN, END, FILE, without
 from smartwriter.memory.snapshot import Memory
 from smartwriter.series.changes import memory_changes
@@ -42,7 +42,7 @@ def stale(workspace: Workspace, collection: Collection) -> list[Stale]:
     found = []
     for task in workspace.tasks.all():
         own = normal(task.collection)
-        if not f"{own}/".startswith(f"{normal(collection.name)}/"):
+        if not lies_in(own, collection.name):
             continue
         if own not in memories:
             memories[own] = workspace.task_series(task).memory()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ import regex
 
 from smartwriter.memory.index import IndexEntry
 from smartwriter.text.lines import inline
+from smartwriter.text.sameness import normal, same_words
 from smartwriter.text.words import paragraphs
 
 MAX_GIST = 300
@@ -153,14 +153,14 @@ def _first_sentence(text: str) -> str:
 def links_of(summary: Summary, text: str, title: str, entries: Iterable[IndexEntry]) -> tuple[str, ...]:
     """The titles of other entries that an article refers to: in its text, then by its summary."""
     entries = list(entries)
-    titles = {_key(one.title): one.title for one in entries}
-    said = [titles[_key(link)] for link in summary.links if _key(link) in titles]
+    titles = {same_words(one.title): one.title for one in entries}
+    said = [titles[same_words(link)] for link in summary.links if same_words(link) in titles]
     return tuple(dict.fromkeys([*_mentioned(text, title, entries), *said]))
 
 
 def _mentioned(text: str, title: str, entries: Iterable[IndexEntry]) -> tuple[str, ...]:
     """The titles of other entries that stand in a text."""
-    titles = [one.title for one in entries if one.title and _key(one.title) != _key(title)]
+    titles = [one.title for one in entries if one.title and same_words(one.title) != same_words(title)]
     return tuple(dict.fromkeys(one for one in titles if _stands(_as_written(one), _as_written(text))))
 
 
@@ -181,8 +181,4 @@ _SHORT_TITLE = 2  # characters
 
 
 def _as_written(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).split())
-
-
-def _key(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+    return " ".join(normal(text).split())

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 import secrets
-import unicodedata
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -27,7 +26,7 @@ from smartwriter.files.names import readable_name
 from smartwriter.storage.records import V, Value, from_line, kind_of, to_line
 from smartwriter.storage.salvage import Damage, Entry
 from smartwriter.tasks.values import MAIN, Choice, Draft, Origin, Task, Turn, WhatIf
-from smartwriter.text.sameness import normal
+from smartwriter.text.sameness import folded, normal
 
 _LETTERS = "bcdfghjkmnpqrstvwxz"  # no vowels, so no words; nothing that looks like a digit
 _ID_CHARACTERS = _LETTERS + "23456789"
@@ -286,11 +285,11 @@ def _lines(model: type[Value], entries: list[Entry], key: str) -> dict[str, Entr
 
 def _fitting(tasks: list[Task], wanted: str) -> tuple[int, list[Task]]:
     """The tasks that fit best, and how: 2 exactly, 1 as a prefix, 0 not at all."""
-    key = _folded(wanted)
+    key = folded(wanted)
     tests: list[tuple[int, Callable[[Task], bool]]] = [
         (2, lambda task: task.id == key),
-        (2, lambda task: _folded(task.title) == key),
-        (1, lambda task: task.id.startswith(key) or _folded(task.title).startswith(key)),
+        (2, lambda task: folded(task.title) == key),
+        (1, lambda task: task.id.startswith(key) or folded(task.title).startswith(key)),
     ]
     for fit, test in tests if key else ():
         if found := [task for task in tasks if test(task)]:
@@ -304,10 +303,6 @@ def _only(wanted: str, found: list[Task]) -> Task:
     if len(found) > 1:
         raise TaskAmbiguous(wanted, [(task.id, task.title) for task in found])
     return found[0]
-
-
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFC", text).strip().casefold()
 
 
 def _new_id(taken: set[str]) -> str:
