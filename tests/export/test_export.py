@@ -1,39 +1,28 @@
-"""Texts and histories as files for others."""
+"""Texts as files for others."""
 
 from __future__ import annotations
 
-import html.parser
 import json
 import os
 import re
 import sys
 import zipfile
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pypandoc  # type: ignore[import-untyped]
 import pytest
-from click.testing import CliRunner, Result
+from documents import PACKED, Words, raw, words
 
 import smartwriter.export.pandoc as pandoc
 import smartwriter.files.durable as durable
-import smartwriter.storage.journal as journal
-from smartwriter.cli.exporting import export_command
-from smartwriter.errors import Invalid, SessionMissing, SmartWriterError
+from smartwriter.errors import Invalid
 from smartwriter.export.document import Document
 from smartwriter.export.export import export
-from smartwriter.pages.history import export_history, history_markdown, history_page
-from smartwriter.tasks.values import MAIN, Task, Turn, TurnState, Usage
-from smartwriter.text.comparison import compare
-from smartwriter.text.language import direction_of, guessed_language
-from smartwriter.trials.history import History, Step, history_of
-from smartwriter.workspace import Workspace
 
 CONVERTED = (".html", ".docx", ".epub", ".txt")
-PACKED = {".docx": "word/document.xml", ".epub": "EPUB/text/ch001.xhtml"}
 
 MIXED = """\
 # The Ferry 渡口
@@ -57,51 +46,6 @@ EXPECTED = [
     "مرحبا بالعالم",
     "Family: 👩‍👩‍👧‍👦 and 👍🏽, flag 🏳️‍🌈, cafe\u0301, ก็, \u1100\u1161\u11a8, \ufa19 and \u795e.",
 ]
-
-
-class _Words(html.parser.HTMLParser):
-    """The text of a page, as a browser shows it, and its elements."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.words = ""
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attributes)))
-
-    def handle_data(self, data: str) -> None:
-        self.words += data
-
-    def tags(self) -> set[str]:
-        return {tag for tag, _ in self.elements}
-
-
-def raw(path: Path) -> str:
-    """What is in a file; of a packed one, in all its parts."""
-    if path.suffix not in PACKED:
-        return path.read_bytes().decode()
-    with zipfile.ZipFile(path) as packed:
-        assert packed.testzip() is None
-        parts = {name: packed.read(name).decode() for name in packed.namelist()}
-    for name, part in parts.items():
-        if name.endswith(("ml", ".rels", ".opf", ".ncx")):
-            ElementTree.fromstring(part.encode())  # a reader refuses what is not well-formed
-    return "\n".join(parts.values())
-
-
-def words(path: Path) -> str:
-    """The text that a reader sees, paragraphs by lines."""
-    if path.suffix == ".html":
-        return _Words(raw(path).partition("</style>")[2]).words
-    if path.suffix not in PACKED:
-        return raw(path)
-    with zipfile.ZipFile(path) as packed:
-        tree = ElementTree.fromstring(packed.read(PACKED[path.suffix]))
-    paragraphs = [node for node in tree.iter() if re.search(r"}(p|h\d|pre|li|td)$", node.tag)]
-    return "\n".join("".join(node.itertext()) for node in paragraphs)
 
 
 def exported(tmp_path: Path, ending: str, text: str, **more: Any) -> Path:
@@ -237,27 +181,6 @@ def test_the_title_stands_there_once(tmp_path: Path, text: str, expected: str) -
     assert exported(tmp_path, ".txt", text).read_text() == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [
-        ("清晨的渡口 early in the morning.", "zh"),
-        ("他说“ありがとう”，然后走进了清晨的大雾里，再也没有回头看一眼。", "zh"),
-        ("朝の渡し場にはまだ誰もいない。", "ja"),
-        ("아침의 나루터에는 아무도 없다", "ko"),
-        ("مرحبا بالعالم", "ar"),
-        ("שלום עולם", "he"),
-        ("The word 雾 means fog.", "en"),
-        ("Утро у переправы", "en"),
-        ("12 — 👍🏽", "en"),
-        ("", "en"),
-    ],
-)
-def test_the_language_is_guessed(text: str, language: str) -> None:
-    """The script that most of a text is in says its language."""
-    assert guessed_language(text) == language
-    assert direction_of(language) == ("rtl" if language in ("ar", "he") else "ltr")
-
-
 def test_right_to_left_in_word(tmp_path: Path) -> None:
     """In a left-to-right .docx a right-to-left paragraph is marked as one, and the other way round."""
     w = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -279,7 +202,7 @@ def test_right_to_left_in_word(tmp_path: Path) -> None:
 def test_right_to_left_on_pages(tmp_path: Path) -> None:
     """A page in Arabic says so, a book also says where its pages turn, and each paragraph its direction."""
     text = "## مرحبا\n\nمرحبا بالعالم مرحبا\n\nOne.\n"
-    page = _Words(exported(tmp_path, ".html", text).read_text())
+    page = Words(exported(tmp_path, ".html", text).read_text())
     assert ("html", {"lang": "ar", "dir": "rtl"}) in page.elements
     assert ("div", {"dir": "ltr"}) in page.elements
     (tmp_path / "out.html").unlink()
@@ -350,7 +273,7 @@ def test_a_hostile_text_is_only_text(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for target in re.findall(r'(?:href|Target|src)="([^"]*)"', found if ending != ".txt" else ""):
         assert re.match(r"https://example|http://127.0.0.1:9/x.png$|[\w./-]*(#[\w-]+)?$", target), target
     if ending == ".html":
-        assert not _Words(found).tags() & {"script", "img", "iframe", "b", "i", "link", "object"}
+        assert not Words(found).tags() & {"script", "img", "iframe", "b", "i", "link", "object"}
     if ending == ".epub":
         assert "<script" not in found and "<img" not in found and "<iframe" not in found
     assert not re.search(r"<[a-z][^<>]*\s(on\w+|style|src)=", found.partition("</style>")[2])
@@ -476,237 +399,3 @@ def test_books_have_an_identity_and_a_time(tmp_path: Path) -> None:
         assert (first.filename, first.compress_type) == ("mimetype", zipfile.ZIP_STORED)
     (tmp_path / "out.epub").unlink()
     assert "1970" not in raw(exported(tmp_path, ".docx", "x"))
-
-
-# Histories -------------------------------------------------------------------------------------
-
-WHEN = datetime(2026, 3, 1, 9, 30, tzinfo=timezone.utc)
-EVIL = "</style><script>alert(1)</script> <img src=x onerror=alert(1)> ![](http://127.0.0.1:9/x) & \ud83d"
-
-
-def evil_history() -> History:
-    return History(
-        title=EVIL,
-        facts=(EVIL,),
-        warnings=(EVIL,),
-        steps=(
-            Step("turn", 1, WHEN, EVIL, facts=(EVIL,), prompt=EVIL, body=f"{EVIL}\n\n```\nopen"),
-            Step("revision", 1, WHEN, EVIL, change=compare("", f"{EVIL}\n\n# B\n")),
-            Step("revision", 2, WHEN, "Two", change=compare(f"{EVIL}\n\n# B\n", f"{EVIL} more\n\n# B\n")),
-        ),
-    )
-
-
-def test_a_history_page_escapes_everything() -> None:
-    """Whatever is in a prompt, an answer, a title or a text shows as the characters it is made of."""
-    page = history_page(evil_history())
-    found = _Words(page)
-    shown = "<script>alert(1)</script> <img src=x onerror=alert(1)> ![](http://127.0.0.1:9/x) & \ufffd"
-    assert found.words.count(shown) == 11
-    assert not found.tags() & {"script", "img", "a", "link", "iframe"}
-    assert page.count("</style>") == 1
-    assert not [name for _, attributes in found.elements for name in attributes if name.startswith("on")]
-    assert "default-src 'none'" in page
-
-
-def test_a_history_in_markdown_is_inert() -> None:
-    """In Markdown what was said stands behind fences, or with its marks escaped."""
-    text = history_markdown(evil_history())
-    outside = re.sub(r"(?ms)^(>? ?)(`{3,})\w*\n.*?^\1\2$", "", text)
-    assert "alert" in outside and "open" not in outside
-    assert not re.search(r"(?<!\\)[<&]|(?<!\\)!\[|(?<!\\)\]\(", outside)
-    assert "> ````text" in text or "> ```text" in text
-
-
-def test_long_texts_are_folded() -> None:
-    """A long prompt can be unfolded, a short one stands there, and each paragraph finds its direction."""
-    page = history_page(History("T", (Step("turn", 1, WHEN, "Turn 1", prompt="雾。" * 2000, body="a\n\nب"),)))
-    assert page.count("<details>") == 1
-    assert '<p class="said" dir="auto">a</p>\n<p class="said" dir="auto">ب</p>' in page
-    assert "<blockquote><details>" in page
-
-
-def test_an_empty_history(tmp_path: Path) -> None:
-    """A draft of which nothing is recorded makes a page that says so."""
-    export_history(History("T", ()), tmp_path / "h.html")
-    assert "Nothing was written yet." in (tmp_path / "h.html").read_text()
-    assert "Nothing was written yet." in history_markdown(History("T", ()))
-    with pytest.raises(Invalid, match=r"must end in \.html or \.md"):
-        export_history(History("T", ()), tmp_path / "h.docx")
-
-
-def a_turn(task: Task, number: int, **more: Any) -> Turn:
-    fields = {
-        "number": number,
-        "uuid": f"u{number}",
-        "session_id": task.drafts[MAIN].session_id,
-        "prompt": f"Prompt {number}",
-        "state": TurnState.finished,
-        "started_at": WHEN + timedelta(minutes=number),
-    }
-    return Turn.model_validate(fields | more)
-
-
-def said(number: int, answer: str, tool: str = "") -> list[dict[str, Any]]:
-    """The entries of a turn; each goes back to the one before."""
-    parent = f"a{number - 1}" if number > 1 else None
-    content: list[dict[str, Any]] = [{"type": "text", "text": answer}]
-    if tool:
-        content.append({"type": "tool_use", "id": "t", "name": tool, "input": {}})
-    return [
-        {"type": "user", "uuid": f"u{number}", "parentUuid": parent, "message": {"content": "as sent"}},
-        {
-            "type": "assistant",
-            "uuid": f"a{number}",
-            "parentUuid": f"u{number}",
-            "message": {"content": content},
-        },
-    ]
-
-
-@pytest.fixture
-def written(workspace: Workspace) -> tuple[Workspace, Task]:
-    """A task with two turns, a hand edit between them, and one turn that was stopped."""
-    task = workspace.new_task("渡口")
-    usage = Usage(input_tokens=1200, output_tokens=34, cost_usd=0.02, duration_ms=5000)
-    turns = [
-        a_turn(task, 1, usage=usage, model="m-1", memory={"profile.md": "0"}),
-        a_turn(task, 2),
-        a_turn(task, 3, state=TurnState.stopped, detail="Stopped.", partial="Half an ans"),
-    ]
-    workspace.tasks.record(task, MAIN, turns)
-    entries = [*said(1, "第一段写好了。", "mcp__draft__write_draft"), *said(2, "Second answer.")]
-    journal.Journal(workspace.transcript(task, task.drafts[MAIN]).path).append(entries)
-    text = workspace.text(task, MAIN)
-    text.write("雾很大。\n\nThe old boat.\n", author="model", turn=1)
-    text.path.write_text("雾很大。\n\nThe red boat.\n")
-    text.take_hand_edit(2)
-    text.write("雾很大。\n\nThe red boat.\n\nA new end.\n", author="model", turn=2)
-    return workspace, task
-
-
-def test_the_history_of_a_draft(written: tuple[Workspace, Task]) -> None:
-    """Turns, what they wrote, and hand edits between them come in order, with all that is known."""
-    workspace, task = written
-    history = history_of(workspace, task, task.drafts[MAIN])
-    assert [(step.kind, step.number) for step in history.steps] == [
-        ("turn", 1),
-        ("revision", 1),
-        ("revision", 2),
-        ("turn", 2),
-        ("revision", 3),
-        ("turn", 3),
-    ]
-    first, wrote, by_hand, _, _, stopped = history.steps
-    assert (first.prompt, first.body) == ("Prompt 1", "第一段写好了。")
-    assert first.facts == (
-        "1,200 tokens in, 0 cached, 34 out · $0.02 · 5 s · m-1",
-        "Tools: write_draft × 1",
-        "Memory: profile.md",
-    )
-    assert wrote.title == "Revision 1: by the model in turn 1"
-    assert by_hand.title == "Revision 2: by hand, before or during turn 2"
-    assert wrote.change and (wrote.change.added_words, wrote.change.removed_words) == (6, 0)
-    assert by_hand.change and (by_hand.change.added_words, by_hand.change.removed_words) == (1, 1)
-    assert (stopped.title, stopped.body, stopped.facts) == ("Turn 3: stopped", "Half an ans", ("Stopped.",))
-    assert history.warnings == ()
-
-
-def test_an_answer_that_broke_off(written: tuple[Workspace, Task]) -> None:
-    """What is in the transcript of an unfinished answer, and what was only heard, stand there once."""
-    workspace, task = written
-
-    def body(partial: str) -> str:
-        broken = a_turn(task, 2, state=TurnState.interrupted, partial=partial)
-        workspace.tasks.record(task, MAIN, [broken])
-        return history_of(workspace, task, task.drafts[MAIN]).steps[3].body
-
-    assert body("Second ans") == "Second answer."
-    assert body("Second answer. And") == "Second answer. And"
-    assert body("And more") == "Second answer.\n\nAnd more"
-
-
-def test_a_history_as_a_page(written: tuple[Workspace, Task], tmp_path: Path) -> None:
-    """The page shows what a hand edit took and gave; what stayed is only counted."""
-    workspace, task = written
-    history = history_of(workspace, task, task.drafts[MAIN])
-    export_history(history, tmp_path / "h.html")
-    page = (tmp_path / "h.html").read_text()
-    assert "The <del>old</del><ins>red</ins> boat." in page
-    assert "1 word gained, 1 lost" in page and "… 1 paragraph unchanged …" in page
-    assert "2026-03-01 09:31 UTC" in page
-    export_history(history, tmp_path / "h.md")
-    text = (tmp_path / "h.md").read_text()
-    assert "- The old boat.\n+ The red boat.\n" in text
-    assert "> ```text\n> Prompt 1\n> ```" in text
-
-
-def test_a_history_that_is_missing(written: tuple[Workspace, Task]) -> None:
-    """A transcript that is gone is an error, never an empty history; a damaged one is a warning."""
-    workspace, task = written
-    path = workspace.transcript(task, task.drafts[MAIN]).path
-    with path.open("ab") as file:
-        file.write(b"{torn\n")
-    workspace.text(task, MAIN).path.write_text("By hand.\n")
-    warnings = history_of(workspace, task, task.drafts[MAIN]).warnings
-    assert len(warnings) == 2 and "damaged" in warnings[0] and "by hand" in warnings[1]
-    path.unlink()
-    with pytest.raises(SessionMissing):
-        history_of(workspace, task, task.drafts[MAIN])
-
-
-# The command -----------------------------------------------------------------------------------
-
-
-def run(workspace: Workspace, *arguments: str) -> Result:
-    return CliRunner().invoke(export_command, ["-w", str(workspace.root), *arguments])
-
-
-def refused(workspace: Workspace, *arguments: str) -> str:
-    result = run(workspace, *arguments)
-    assert isinstance(result.exception, SmartWriterError), result.output
-    return str(result.exception)
-
-
-def test_the_command(written: tuple[Workspace, Task], tmp_path: Path) -> None:
-    """It prints Markdown, or writes the file that it is told, of any revision."""
-    workspace, task = written
-    assert run(workspace, task.id).output == "雾很大。\n\nThe red boat.\n\nA new end.\n"
-    assert run(workspace, f"{task.id}:1").output == "雾很大。\n\nThe old boat.\n"
-    done = run(workspace, f"{task.id}@main:2", "-o", str(tmp_path / "a.json"))
-    assert done.output == f"Wrote {tmp_path / 'a.json'}.\n"
-    found = json.loads((tmp_path / "a.json").read_bytes())
-    assert found["title"] == "渡口" and found["text"] == "雾很大。\n\nThe red boat.\n"
-    assert found["extra"]["label"] == f"{task.id}@main:2"
-    assert found["extra"]["counts"]["words"] == 6
-    assert run(workspace, task.id, "-o", str(tmp_path / "a.docx")).exit_code == 0
-    assert "A new end." in words(tmp_path / "a.docx")
-
-
-def test_the_command_writes_over_nothing_unasked(written: tuple[Workspace, Task], tmp_path: Path) -> None:
-    """A file that is there stays unless --force is said, and the workspace's own records always do."""
-    workspace, task = written
-    path = tmp_path / "mine.md"
-    path.write_text("mine")
-    assert refused(workspace, task.id, "-o", str(path)) == (
-        f"{path} is there already; to write over it, add --force."
-    )
-    assert path.read_text() == "mine"
-    assert run(workspace, task.id, "-o", str(path), "--force").exit_code == 0
-    assert "A new end." in path.read_text()
-    inside = workspace.hidden / "x.json"
-    assert "keeps its records" in refused(workspace, task.id, "-o", str(inside), "--force")
-    assert not inside.exists()
-
-
-def test_the_command_for_a_history(written: tuple[Workspace, Task], tmp_path: Path) -> None:
-    """--history prints the history as Markdown or writes it, with an edit that was just made by hand."""
-    workspace, task = written
-    workspace.text(task, MAIN).path.write_text("By hand.\n")
-    assert "+ By hand." in run(workspace, task.id, "--history").output
-    assert run(workspace, task.id, "--history", "-o", str(tmp_path / "h.html")).exit_code == 0
-    assert "By hand." in (tmp_path / "h.html").read_text()
-    assert "must end in .html or .md" in refused(
-        workspace, task.id, "--history", "-o", str(tmp_path / "h.txt")
-    )
-    assert "whole draft; leave out the :1." in refused(workspace, f"{task.id}:1", "--history")
