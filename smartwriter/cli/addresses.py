@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from smartwriter.errors import Invalid, TaskNotFound
+from smartwriter.files.utf8 import decoded
 from smartwriter.trials.edits import version
 from smartwriter.workspace import Workspace
 
@@ -27,10 +28,7 @@ def text_of(workspace: Workspace, wanted: str) -> tuple[str, str]:
 
 
 def _read(path: Path) -> str:
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise Invalid(f"{path} is not UTF-8 text (byte {error.start}).") from None
+    text = decoded(path.read_bytes(), str(path), encoding="utf-8-sig")
     if not text.strip():
         raise Invalid(f"{path} is empty.")
     return text

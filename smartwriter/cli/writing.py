@@ -144,12 +144,10 @@ def _prompt(argument: str | None) -> str:
     if sys.stdin is None and argument in (None, "-"):
         raise Invalid("There is no prompt: standard input is closed.")
     if argument == "-" or (argument is None and not sys.stdin.isatty()):
-        try:
-            return sys.stdin.buffer.read().decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise Invalid(
-                f"The prompt on standard input is not UTF-8 text (byte {error.start}); nothing was sent."
-            ) from None
+        from smartwriter.files.utf8 import decoded
+
+        given = sys.stdin.buffer.read()
+        return decoded(given, "The prompt on standard input", "; nothing was sent.", encoding="utf-8-sig")
     if argument is None:
         from smartwriter.cli.asking import ask
 

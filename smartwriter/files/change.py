@@ -84,11 +84,3 @@ def _bytes(path: Path) -> bytes | None:
         return path.read_bytes()
     except FileNotFoundError:
         return None
-
-
-def decoded(data: bytes, name: str) -> str:
-    """The text of a file. :raises Invalid: when it is not UTF-8: guessing at it would lose what it says."""
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise Invalid(f"{name} is not UTF-8 text (byte {error.start}); save it as UTF-8 to go on.") from None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from smartwriter.errors import Invalid
@@ -31,29 +33,66 @@ def read_whole(path: Path, within: Path, max_bytes: int) -> bytes:
     :raises Invalid: for a file that is not for reading, with a message that follows its name.
     :raises OSError: when the system refuses.
     """
-    deadline = time.monotonic() + GIVE_UP_S
-    seen: _Stamp | None = None
-    seen_at = 0.0
+    patience = _Patience()
     while True:
         try:
             stamp, data = _read_once(path, within, max_bytes)
         except FileNotFoundError:
             # Some editors move the old file away before they write the new one.
-            if path.is_symlink() or time.monotonic() > deadline - GIVE_UP_S + 2 * SETTLED_S:
+            if path.is_symlink() or patience.waited_s() > 2 * SETTLED_S:
                 raise
             stamp, data = None, b""
-        now = time.monotonic()
-        if stamp is not None:
-            settled_s = SETTLED_S if data else EMPTIED_S
-            if time.time() - stamp[3] / 1e9 >= settled_s:
-                return data
-            if stamp != seen:
-                seen, seen_at = stamp, now
-            elif now - seen_at >= settled_s:  # its clock is ahead of ours
-                return data
-        if now > deadline:
+        if stamp is not None and patience.is_left_alone(stamp, is_empty=not data):
+            return data
+        if patience.waited_s() > GIVE_UP_S:
             raise Invalid("is being saved over and over")
         time.sleep(_PAUSE_S)
+
+
+def once_saved(path: Path, look: Callable[[], str | None], known: str) -> str | None:
+    """What a look at a file finds; where that is not what is known, once an editor that saves it is done.
+
+    Most empty it first and then write: what is there in between is no edit of the writer's, and a text
+    put in its place would be the end of theirs. A file that never rests is taken as it is. Blocking, at
+    most about two seconds.
+
+    :param look: None where there is no file. What it raises at last, this does.
+    """
+    patience = _Patience()
+    while True:
+        text = None
+        with contextlib.suppress(Invalid):  # perhaps only half of a character is there yet
+            if (text := look()) is None or text == known:
+                return text
+        try:
+            stamp = _stamp(path.stat())
+        except FileNotFoundError:
+            return look()
+        if patience.is_left_alone(stamp, is_empty=text == "") or patience.waited_s() > GIVE_UP_S:
+            return look()
+        time.sleep(_PAUSE_S)
+
+
+class _Patience:
+    """With an editor that may be saving a file."""
+
+    def __init__(self) -> None:
+        self._since = time.monotonic()
+        self._seen: _Stamp | None = None
+        self._seen_at = 0.0
+
+    def waited_s(self) -> float:
+        return time.monotonic() - self._since
+
+    def is_left_alone(self, stamp: _Stamp, *, is_empty: bool) -> bool:
+        """Whether a file has been as it is now for long enough to be taken for saved."""
+        settled_s = EMPTIED_S if is_empty else SETTLED_S
+        if time.time() - stamp[3] / 1e9 >= settled_s:
+            return True
+        now = time.monotonic()
+        if stamp != self._seen:
+            self._seen, self._seen_at = stamp, now
+        return now - self._seen_at >= settled_s  # its clock is ahead of ours
 
 
 def _read_once(path: Path, within: Path, max_bytes: int) -> tuple[_Stamp | None, bytes]:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from smartwriter.errors import Invalid
+from smartwriter.files.utf8 import decoded
 from smartwriter.files.whole import SETTLED_S, read_whole
 from smartwriter.memory.front_matter import MAX_TITLE, FrontMatter, Include, split
 from smartwriter.text.sameness import normal
@@ -88,7 +89,7 @@ class LeftOut:
     origin: str
     path: Path
     why: str
-    """Follows the name: "is not UTF-8 text"."""
+    """Follows the name: "is not UTF-8 text (byte 0)"."""
 
 
 def left_out(file: MemoryFile, why: str) -> LeftOut:
@@ -137,11 +138,7 @@ def _paths(folder: Path, *, shared: bool) -> list[Path]:
 def _read_file(origin: str, path: Path, within: Path) -> MemoryFile:
     """:raises Invalid: with what is wrong with it, to follow its name. :raises OSError:"""
     data = read_whole(path, within, MAX_FILE_BYTES)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise Invalid("is not UTF-8 text") from None
-    front, body = split_text(text)
+    front, body = split_text(decoded(data, "", "", encoding="utf-8-sig"))
     if not body.strip():
         raise Invalid("is empty")
     return MemoryFile(filename(path), data, body, front, origin, path)

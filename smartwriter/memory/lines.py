@@ -10,6 +10,7 @@ from pathlib import Path
 
 import smartwriter.files.change as document
 from smartwriter.errors import Invalid
+from smartwriter.files.utf8 import decoded
 from smartwriter.memory.collection import Collection
 from smartwriter.memory.files import MAX_FILE_BYTES
 from smartwriter.memory.front_matter import split
@@ -71,7 +72,7 @@ def memory_file(collection: Collection, name: str) -> Path:
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         for path in sorted(collection.path.iterdir()):
             if folded(path.name) == wanted and path.name[0] != "." and path.is_file():
-                text = document.decoded(document.read(path, MAX_FILE_BYTES), path.name)
+                text = decoded(document.read(path, MAX_FILE_BYTES), path.name)
                 try:
                     split(text.removeprefix("\ufeff"))
                 except Invalid as error:
@@ -83,7 +84,7 @@ def memory_file(collection: Collection, name: str) -> Path:
 def says(collection: Collection, file: str) -> list[str]:
     """What each line of a file says, without its bullet. :raises Invalid:"""
     data = document.read(memory_file(collection, file), MAX_FILE_BYTES)
-    return [line.removeprefix(BULLET) for line in document.decoded(data, file).splitlines()]
+    return [line.removeprefix(BULLET) for line in decoded(data, file).splitlines()]
 
 
 def only_line(lines: Iterable[MemoryLine], wanted: str) -> MemoryLine:
@@ -132,7 +133,7 @@ def _bare(line: str) -> str:
 
 def _with_line(data: bytes, line: str, name: str) -> bytes:
     """With a line at the end, unless it stands there already. No other byte changes."""
-    text = document.decoded(data, name)
+    text = decoded(data, name)
     if has_line(text, line):
         return data
     end = line_end_of(text)
@@ -142,7 +143,7 @@ def _with_line(data: bytes, line: str, name: str) -> bytes:
 
 def with_accepted(data: bytes, line: str, proposal: Proposal) -> bytes:
     """With the proposal's line, in the place of what it replaces. :raises Invalid: when that is gone."""
-    if not proposal.replaces or has_line(document.decoded(data, proposal.file), line):
+    if not proposal.replaces or has_line(decoded(data, proposal.file), line):
         return _with_line(data, line, proposal.file)
     lines = _lines(data, proposal.file)
     equal = [at for at, one in enumerate(lines) if _bare(one) == proposal.replaces.rstrip()]
@@ -159,7 +160,7 @@ def with_accepted(data: bytes, line: str, proposal: Proposal) -> bytes:
 
 
 def _lines(data: bytes, name: str) -> list[str]:
-    return re.findall(r"[^\n]*\n|[^\n]+", document.decoded(data, name))
+    return re.findall(r"[^\n]*\n|[^\n]+", decoded(data, name))
 
 
 def without_line(data: bytes, proposal: Proposal) -> bytes:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import smartwriter.files.change as document
 import smartwriter.memory.index as index
+from smartwriter.files.utf8 import decoded
 from smartwriter.memory.collection import Collection
 from smartwriter.memory.files import MAX_FILE_BYTES
 from smartwriter.memory.index import FILE, IndexEntry
@@ -58,13 +59,13 @@ class Series:
     def index(self) -> list[IndexEntry]:
         """What the index says of its articles. :raises Invalid: for damaged marks."""
         data = document.read(self.collection.path / FILE, MAX_FILE_BYTES)
-        return index.entries(document.decoded(data, FILE))
+        return index.entries(decoded(data, FILE))
 
     def enter(self, entry: IndexEntry) -> None:
         """Put an article into the index, or bring its entry up to date. :raises Invalid: as :meth:`index`."""
 
         def entered(data: bytes) -> bytes:
-            return index.with_entry(document.decoded(data, FILE), entry).encode()
+            return index.with_entry(decoded(data, FILE), entry).encode()
 
         new = _NEW_INNER_INDEX if "/" in self.collection.name else _NEW_INDEX
         document.change(self.collection.path / FILE, entered, MAX_FILE_BYTES, missing=new.encode())

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -28,7 +27,8 @@ import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 import smartwriter.system.bounds as bounds
 from smartwriter.errors import Invalid, RevisionNotFound, TextConflict
-from smartwriter.files.whole import EMPTIED_S, GIVE_UP_S, SETTLED_S
+from smartwriter.files.utf8 import decoded
+from smartwriter.files.whole import once_saved
 from smartwriter.storage.records import from_line, to_line
 from smartwriter.storage.salvage import Entry
 from smartwriter.tasks.commands import is_command
@@ -36,7 +36,6 @@ from smartwriter.tasks.values import ANSWERED, DIED, Author, Breaks, Revision, S
 from smartwriter.text.passages import Edit, appended, edited, in_the_manner_of
 
 MAX_TEXT_BYTES = 1 << 20
-_PAUSE_S = 0.01
 
 
 @dataclass(frozen=True)
@@ -294,38 +293,15 @@ class DraftText:
         raise TextConflict(current_number(draft), text_of(draft), revision.number)
 
     def _settled(self, recorded: str) -> str | None:
-        """What is in the file; where that is not what was recorded, once an editor that saves it is done.
-
-        Most empty it first and then write: what is there in between is no edit of the writer's, and a
-        text put in its place would be the end of theirs.
-        """
-        deadline = time.monotonic() + GIVE_UP_S
-        while True:
-            text = None
-            with contextlib.suppress(Invalid):  # perhaps only half of a character is there yet
-                if (text := self._read_file()) is None or text == recorded:
-                    return text
-            if self._age_s() >= (EMPTIED_S if text == "" else SETTLED_S) or time.monotonic() > deadline:
-                return self._read_file()
-            time.sleep(_PAUSE_S)
-
-    def _age_s(self) -> float:
-        """Since the file was last changed; of one that is gone, or whose clock is ahead, more than counts."""
-        try:
-            age_s = time.time() - self.path.stat().st_mtime
-        except FileNotFoundError:
-            return EMPTIED_S
-        return age_s if age_s >= 0 else EMPTIED_S
+        """What is in the file; where that is not what was recorded, once an editor that saves it is done."""
+        return once_saved(self.path, self._read_file, recorded)
 
     def _read_file(self) -> str | None:
         try:
-            return bounds.read_regular(self._place).decode("utf-8", "surrogatepass")
+            data = bounds.read_regular(self._place)
         except FileNotFoundError:
             return None
-        except UnicodeDecodeError as error:
-            raise Invalid(
-                f"{self.path} is not UTF-8 text (byte {error.start}); save it as UTF-8 to go on."
-            ) from None
+        return decoded(data, str(self.path), errors="surrogatepass")
 
 
 def text_of(revisions: Iterable[Revision]) -> str:

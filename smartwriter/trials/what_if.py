@@ -10,6 +10,7 @@ from pathlib import Path
 
 import smartwriter.files.change as document
 from smartwriter.errors import Invalid
+from smartwriter.files.utf8 import decoded
 from smartwriter.memory.files import MAX_FILE_BYTES, MemoryFile
 from smartwriter.memory.snapshot import Memory
 from smartwriter.tasks.values import Draft, Task, WhatIf
@@ -50,10 +51,7 @@ def _read(path: Path) -> str:
         raise Invalid(f"There is no file {str(path)!r}.")
     if path.stat().st_size > MAX_FILE_BYTES:
         raise Invalid(f"{path} is longer than 1 MB.")
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise Invalid(f"{path} is not UTF-8 text (byte {error.start}).") from None
+    text = decoded(path.read_bytes(), str(path))
     if "\0" in text or not text.strip():
         raise Invalid(f"{path} holds no text that a memory file can have.")
     return text

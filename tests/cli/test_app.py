@@ -587,7 +587,7 @@ def test_collections_as_json(shelf: Workspace) -> None:
     assert data(shelf, "collection", "show", "essays") == {
         "name": "essays",
         "files": [{"name": file.name, "sha256": file.sha256, "text": file.text} for file in memory.files],
-        "problems": ["index.md is not UTF-8 text and was left out."],
+        "problems": ["index.md is not UTF-8 text (byte 0) and was left out."],
     }
 
 
@@ -605,7 +605,7 @@ def test_a_collections_memory_is_shown_as_sessions_get_it(shelf: Workspace) -> N
     (shelf.root / "collections" / "essays" / "index.md").write_bytes(b"\xff")
     result = run(shelf, "collection", "show", "essays")
     assert result.stdout == shelf.collection("essays").memory().render() + "\n"
-    assert result.stderr == "index.md is not UTF-8 text and was left out.\n"
+    assert result.stderr == "index.md is not UTF-8 text (byte 0) and was left out.\n"
 
 
 def test_a_thousand_tasks(workspace: Workspace) -> None:

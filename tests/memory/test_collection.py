@@ -348,7 +348,7 @@ def test_a_file_that_cannot_be_used_replaces_nothing(part: Collection) -> None:
     memory = part.memory()
     assert [one.text for one in memory.files] == ["series"]
     assert memory.problems == (
-        "series/book/profile.md is not UTF-8 text and was left out; that of series is used.",
+        "series/book/profile.md is not UTF-8 text (byte 0) and was left out; that of series is used.",
     )
 
 
@@ -404,17 +404,17 @@ def test_a_file_that_cannot_be_used_is_reported(collection: Collection) -> None:
     memory = collection.memory()
     assert names(memory) == ["memory.md"]
     assert memory.problems == (
-        "profile.md is not UTF-8 text and was left out.",
+        "profile.md is not UTF-8 text (byte 0) and was left out.",
         "index.md is empty.",
         "broken.md has front matter whose order is not a number and was left out.",
         "notes.md is empty.",
         "only.md is empty.",
         "open.md has front matter without a closing line of --- and was left out.",
-        "people.md is not UTF-8 text and was left out.",
-        "picture.md is not UTF-8 text and was left out.",
+        "people.md is not UTF-8 text (byte 0) and was left out.",
+        "picture.md is not UTF-8 text (byte 0) and was left out.",
         "places.md holds a NUL character and was left out.",
     )
-    assert (memory.left_out[0].name, memory.left_out[0].why) == ("profile.md", "is not UTF-8 text")
+    assert (memory.left_out[0].name, memory.left_out[0].why) == ("profile.md", "is not UTF-8 text (byte 0)")
     assert len(memory.left_out) == len(memory.problems)
 
 

@@ -35,8 +35,7 @@ from system_calls import Operation
 from writers import forget_folders, in_memory, in_parallel, start
 
 import smartwriter.files.whole as whole_file
-import smartwriter.memory.collection as memories
-import smartwriter.tasks.draft_text as drafts
+import smartwriter.memory.files as memories
 from smartwriter.errors import SmartWriterError
 from smartwriter.workspace import Workspace
 
@@ -112,7 +111,7 @@ def _measure(run: Run) -> Outcome:
 def _measure_apart(run: Run) -> Outcome:
     """In a process of its own, because of what it sets."""
     anyio.run(anyio.sleep, 0)
-    for module in (drafts, memories, whole_file):
+    for module in (memories, whole_file):
         vars(module)["SETTLED_S"] = 0.0  # nobody edits by hand here: nobody is waited for
     tempfile.tempdir, os.environ["HOME"] = str(run.folder / "none"), str(run.folder / "none")
     steps = _QUICK_STEPS if run.quick else {True: 1, False: 1}

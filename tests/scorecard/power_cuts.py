@@ -43,8 +43,7 @@ from writers import Child, Entry, Report, entries, fault, forget_folders, in_par
 
 import smartwriter.files.durable as durable
 import smartwriter.files.whole as whole_file
-import smartwriter.memory.collection as memories
-import smartwriter.tasks.draft_text as drafts
+import smartwriter.memory.files as memories
 from smartwriter.sessions.store import FileSessionStore
 from smartwriter.sessions.summaries import Summaries
 from smartwriter.storage import journal
@@ -215,7 +214,7 @@ def _measure_apart(run: Run) -> Outcome:
     anyio.run(FileSessionStore(run.folder).list_session_summaries, "none")
     import claude_agent_sdk  # noqa: F401  once, and not in each of the thousands of processes
 
-    for module in (drafts, memories, whole_file):
+    for module in (memories, whole_file):
         vars(module)["SETTLED_S"] = 0.0  # nobody edits by hand here: nobody is waited for
     # What the disk of a workspace refuses, the spool keeps on another one: here there is none.
     tempfile.tempdir, os.environ["HOME"] = str(run.folder / "none"), str(run.folder / "none")

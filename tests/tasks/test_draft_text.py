@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import smartwriter.files.durable as durable
+import smartwriter.files.whole as whole
 import smartwriter.storage.journal as journal
-import smartwriter.tasks.draft_text as drafts
 from smartwriter.errors import Invalid, JournalError, RevisionNotFound, TextConflict
 from smartwriter.tasks.draft_text import MAX_TEXT_BYTES, DraftText, HandEdit, known_after
 from smartwriter.tasks.values import Turn, TurnState
@@ -602,7 +602,7 @@ def test_an_editor_that_saves_is_waited_for(
 def test_a_file_that_never_rests_is_taken_as_it_is(draft: DraftText, monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that writes on and on holds up a turn for a moment, not for ever."""
     written(draft, "One.")
-    monkeypatch.setattr(drafts, "GIVE_UP_S", 0.1)
+    monkeypatch.setattr(whole, "GIVE_UP_S", 0.1)
     pause = time.sleep
 
     def writes_on(seconds: float) -> None:
