@@ -23,6 +23,7 @@ from smartwriter.writing.recovery import recover
 
 
 def examine_task(workspace: Workspace, task: Task) -> Iterator[Finding]:
+    """What a task belongs to is missing, or half done."""
     collection = workspace.task_collection(task)
     if task.collection != UNFILED and not collection.path.is_dir():
         yield Finding(
@@ -41,6 +42,7 @@ def examine_task(workspace: Workspace, task: Task) -> Iterator[Finding]:
 
 
 def examine_draft(workspace: Workspace, task: Task, draft: Draft) -> Iterator[Finding]:
+    """What is missing of a draft, or does not agree with the rest of it."""
     address = task.address(draft.name)
     try:
         turns = workspace.tasks.turns(task, draft.name)

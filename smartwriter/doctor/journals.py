@@ -17,6 +17,7 @@ _TOLD = 8  # stretches, of one file
 
 
 def examine_journals(workspace: Workspace) -> Iterator[Finding]:
+    """Whatever holds a journal's entries, wherever in the workspace it lies."""
     for path in sorted(workspace.hidden.rglob("*.jsonl")):
         if path.is_relative_to(workspace.hidden / "trash"):
             continue

@@ -28,6 +28,7 @@ _RESTS_S = 60.0  # what is moved at once, and was not for so long, nobody moves 
 
 
 def examine_leases(workspace: Workspace) -> Iterator[Finding]:
+    """Locks of processes that are gone."""
     leases = (*workspace.hidden.glob("turns/*/*.lease"), *workspace.hidden.glob("locks/*/*"))
     for path in sorted((*leases, *workspace.hidden.glob("turns/*/fork"))):
         if bounds.is_own_record(path) and path.is_file() and (holder := left_by(path)):
@@ -124,6 +125,7 @@ def _is_of_memory(path: Path) -> bool:
 
 
 def put_away(workspace: Workspace, path: Path) -> None:
+    """Move a file to the trash."""
     with contextlib.suppress(FileNotFoundError):
         durable.move(path, workspace.hidden / "trash" / "leftovers" / _stamped(path.name))
 
@@ -133,6 +135,7 @@ def _stamped(name: str) -> str:
 
 
 def examine_conflicts(workspace: Workspace, tasks: list[Task]) -> Iterator[Finding]:
+    """Files that a sync tool put beside others."""
     # An article is named for its task, which may be called anything.
     articles = {normal(f"{task.folder}.md") for task in tasks}
     for path in sorted(workspace.root.rglob("*")):

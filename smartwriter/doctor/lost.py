@@ -74,40 +74,43 @@ def _recorded(workspace: Workspace) -> list[str]:
 def _unlisted_drafts(workspace: Workspace, task: Task) -> Iterator[Finding]:
     if workspace.fork_lease(task).is_held():  # a fork is being made
         return
-    for name, record in _records(workspace, task.id).items():
-        if name in task.drafts or not record.path.exists():
-            continue
-        if record.is_own:
-            yield Finding(
-                "lost-draft",
-                record.path,
-                f"is of a draft {task.address(name)} that tasks.jsonl does not know",
-                "its session and texts are still there",
-                "enter it again",
-                partial(_recover_draft, workspace, task, name, record),
-            )
-        else:
-            yield Finding(
-                "fork",
-                record.path,
-                "was left by a fork that was cut off",
-                "the draft that it was forked from has all of it",
-                "move it to the trash",
-                partial(_clear_fork, workspace, task, name),
-            )
-
     records = _records(workspace, task.id)
+    for name, record in records.items():
+        if name not in task.drafts and record.path.exists():
+            yield (
+                _lost(workspace, task, name, record)
+                if record.is_own
+                else _cut_off(
+                    workspace, task, name, record.path, "the draft that it was forked from has all of it"
+                )
+            )
     for path in sorted(workspace.text(task, MAIN).path.parent.glob(".*.md.next")):
         name = path.name[1 : -len(".md.next")]
         if name not in task.drafts and name not in records:
-            yield Finding(
-                "fork",
-                path,
-                "was left by a fork that was cut off",
-                "its text was never recorded; the draft that it was forked from has it",
-                "move it to the trash",
-                partial(_clear_fork, workspace, task, name),
-            )
+            why = "its text was never recorded; the draft that it was forked from has it"
+            yield _cut_off(workspace, task, name, path, why)
+
+
+def _lost(workspace: Workspace, task: Task, name: str, record: _Record) -> Finding:
+    return Finding(
+        "lost-draft",
+        record.path,
+        f"is of a draft {task.address(name)} that tasks.jsonl does not know",
+        "its session and texts are still there",
+        "enter it again",
+        partial(_recover_draft, workspace, task, name, record),
+    )
+
+
+def _cut_off(workspace: Workspace, task: Task, name: str, path: Path, meaning: str) -> Finding:
+    return Finding(
+        "fork",
+        path,
+        "was left by a fork that was cut off",
+        meaning,
+        "move it to the trash",
+        partial(_clear_fork, workspace, task, name),
+    )
 
 
 def _clear_fork(workspace: Workspace, task: Task, name: str) -> None:

@@ -13,6 +13,7 @@ from smartwriter.workspace import Workspace
 
 
 def examine_versions(workspace: Workspace) -> Iterator[Finding]:
+    """Versions that are not what they are named for."""
     for path in sorted(workspace.versions.folder.glob("*.md")):
         if not _is_version(path):
             yield Finding(
@@ -31,6 +32,7 @@ def _is_version(path: Path) -> bool:
 
 
 def examine_proposals(workspace: Workspace) -> Iterator[Finding]:
+    """Decisions on proposals that were cut off."""
     for collection in workspace.collections():
         proposals = workspace.series(collection).proposals
         half_done = [one for one in proposals.all() if one.state in UNDER_WAY]
