@@ -91,7 +91,7 @@ def stale_memory(workspace: Workspace, name: str, json_: bool) -> None:
         click.echo("Everything was last written under the memory as it is now.")
     for one in found:
         address = one.task.address(one.draft.name)
-        article = " (an article)" if _is_article(one) else ""
+        article = " (an article)" if one.is_article else ""
         click.echo(f"{address}  {one.task.title}{article}, turn {one.turn}: {', '.join(_reasons(one))}")
         for use in one.uses:
             click.echo(f"  {_use_in_words(use)}")
@@ -111,18 +111,13 @@ def _stale_fields(one: Stale) -> dict[str, object]:
         "task": one.task.id,
         "title": one.task.title,
         "draft": one.draft.name,
-        "article": _is_article(one),
+        "article": one.is_article,
         "turn": one.turn,
         "changed": one.changed,
         "added": one.added,
         "removed": one.removed,
         "uses": [dataclasses.asdict(use) for use in one.uses],
     }
-
-
-def _is_article(one: Stale) -> bool:
-    finished = one.task.finished
-    return finished is not None and finished.closed and finished.draft == one.draft.name
 
 
 def _reasons(one: Stale) -> list[str]:

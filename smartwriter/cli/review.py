@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -17,6 +16,7 @@ from smartwriter.memory.lines import MemoryLine
 from smartwriter.memory.proposal import Conflict, Proposal
 from smartwriter.memory.proposals import Proposals
 from smartwriter.series.holders import holders_of
+from smartwriter.series.origins import Origin, Origins
 from smartwriter.text.sections import one_line
 from smartwriter.text.wording import shortened
 from smartwriter.workspace import Workspace
@@ -66,7 +66,7 @@ def _ask_all(workspace: Workspace, collection: Collection, proposals: Proposals)
     if not pending:
         click.echo(f"Nothing is proposed for the memory of {collection.name}.")
         return
-    origins = _Origins(workspace)
+    origins = Origins(workspace)
     for number, batch in enumerate(_batches(pending, proposals.conflicts())):
         if number:
             click.echo()
@@ -93,9 +93,9 @@ def _batches(pending: Sequence[Proposal], conflicts: Sequence[Conflict]) -> list
     return batches
 
 
-def _show(proposal: Proposal, origins: _Origins) -> None:
+def _show(proposal: Proposal, origins: Origins) -> None:
     secho(f"[{proposal.id}] {proposal.text}", fg="cyan")
-    secho(f"  for {proposal.file}, from {origins.said(proposal)}", dim=True)
+    secho(f"  for {proposal.file}, from {_from(proposal, origins.of(proposal))}", dim=True)
 
 
 def _show_standing(proposal: Proposal, proposals: Proposals) -> None:
@@ -150,12 +150,15 @@ def _decided(proposal: Proposal) -> str:
 def _review_json(
     workspace: Workspace, collection: Collection, proposals: Proposals, decided: Iterable[Proposal]
 ) -> dict[str, Any]:
-    origins = _Origins(workspace)
+    origins = Origins(workspace)
     return {
         "collection": collection.name,
         "decided": [one.model_dump(mode="json") for one in decided],
         "pending": [
-            {**origins.as_json(one), "near": [_near_json(line) for line in proposals.near(one)]}
+            {
+                **_proposal_json(one, origins.of(one)),
+                "near": [_near_json(line) for line in proposals.near(one)],
+            }
             for one in proposals.pending()
         ],
         "conflicts": [
@@ -168,36 +171,14 @@ def _review_json(
 # Where proposals come from ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Origin:
-    title: str
-    prompt: str
+def _from(proposal: Proposal, origin: Origin) -> str:
+    title = f"{origin.title}, " if origin.title else ""
+    prompt = f": “{shortened(one_line(origin.prompt), _SHOWN)}”" if origin.prompt else ""
+    return f"{title}turn {proposal.turn} of {proposal.task}@{proposal.draft}{prompt}"
 
 
-class _Origins:
-    """What there is to say of the turns that proposals were made in. A lost task is not an error."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._tasks = {task.id: task for task in workspace.tasks.all()}
-
-    def said(self, proposal: Proposal) -> str:
-        origin = self._find(proposal)
-        title = f"{origin.title}, " if origin.title else ""
-        prompt = f": “{shortened(one_line(origin.prompt), _SHOWN)}”" if origin.prompt else ""
-        return f"{title}turn {proposal.turn} of {proposal.task}@{proposal.draft}{prompt}"
-
-    def as_json(self, proposal: Proposal) -> dict[str, Any]:
-        origin = self._find(proposal)
-        return {**proposal.model_dump(mode="json"), "task_title": origin.title, "prompt": origin.prompt}
-
-    def _find(self, proposal: Proposal) -> _Origin:
-        task = self._tasks.get(proposal.task)
-        if task is None:
-            return _Origin("", "")
-        turns = self._workspace.tasks.turns(task, proposal.draft) if proposal.draft in task.drafts else []
-        prompts = [turn.prompt for turn in turns if turn.number == proposal.turn]
-        return _Origin(task.title, prompts[-1] if prompts else "")
+def _proposal_json(proposal: Proposal, origin: Origin) -> dict[str, Any]:
+    return {**proposal.model_dump(mode="json"), "task_title": origin.title, "prompt": origin.prompt}
 
 
 # Lines that are there ---------------------------------------------------------------------------

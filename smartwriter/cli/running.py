@@ -23,7 +23,8 @@ from smartwriter.cli.outlet import never_touch_turns
 from smartwriter.cli.terminal import bell, secho
 from smartwriter.cli.waiting import send_earlier, tell_waiting
 from smartwriter.errors import Invalid, SmartWriterError
-from smartwriter.tasks.values import UNFILED, Draft, Task, Turn, TurnState
+from smartwriter.series.problems import memory_problems
+from smartwriter.tasks.values import Draft, Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -112,19 +113,9 @@ class EndedEarly(click.ClickException):
 
 
 def warn_of_memory(workspace: Workspace, tasks: list[Task]) -> None:
-    """Say once what of their collections' memory is left out, too much, or gone altogether.
-
-    :raises Invalid: when the folder of a collection has another name by now.
-    """
-    budget = workspace.config().memory_tokens
-    for task in {task.collection: task for task in tasks}.values():
-        workspace.check_folder(task)
-        collection = workspace.task_collection(task)
-        problems = list(collection.memory(budget).problems)
-        if task.collection != UNFILED and not collection.path.is_dir():
-            problems.append(f"its folder is gone ({collection.path}): this is written without its memory.")
-        for problem in problems:
-            secho(f"{collection.name}: {problem}", err=True, fg="yellow")
+    """:raises Invalid: when the folder of a collection has another name by now."""
+    for problem in memory_problems(workspace, tasks):
+        secho(problem, err=True, fg="yellow")
 
 
 def checked_prompt(prompt: str) -> None:

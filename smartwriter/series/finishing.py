@@ -15,7 +15,8 @@ anywhere leaves nothing half-written, and finishing again completes it.
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -26,12 +27,29 @@ import smartwriter.system.bounds as bounds
 from smartwriter.errors import Invalid
 from smartwriter.memory.index import IndexEntry
 from smartwriter.memory.series import Series
-from smartwriter.series.summary import Summary, links_of
+from smartwriter.series.summary import Summarise, Summary, links_of, summarised
 from smartwriter.storage.records import now
-from smartwriter.tasks.draft_text import MAX_TEXT_BYTES, current_number, text_of
+from smartwriter.tasks.draft_text import MAX_TEXT_BYTES, DraftText, current_number, text_of
+from smartwriter.tasks.manager import TaskManager
 from smartwriter.tasks.values import Finished, Task
 from smartwriter.text.sameness import normal
 from smartwriter.workspace import Workspace
+
+
+def finish_task(
+    workspace: Workspace, task: Task, on: date | None, summarise: Summarise | None
+) -> tuple[Finished, Summary]:
+    """Finish a task with the summary of a model, or without one where it gives none. Blocking.
+
+    :raises Invalid, DraftBusy: as :func:`finish`.
+    """
+    with workspace.lease(task, task.current):  # where it is being written, no model is asked
+        workspace.take_hand_edit(task, task.current)
+        text = workspace.text(task, task.current).read()
+    _check_not_empty(task, text)
+    known = workspace.task_series(task).index()
+    summary = _entered(task, known) or summarised(task.title, text, known, summarise)
+    return finish(workspace, task, text, summary, on=on), summary
 
 
 def finish(
@@ -47,13 +65,12 @@ def finish(
         place, an index with damaged marks; nothing was changed.
     :raises DraftBusy: while the draft is being written.
     """
-    if not text.strip():
-        raise Invalid(f"{task.title} has no text yet; there is nothing to finish.")
+    _check_not_empty(task, text)
     with workspace.lease(task, task.current):
         task = _as_recorded(workspace, task)
         series = workspace.task_series(task)
         with series.lock():
-            return _finish(workspace, task, series, text, summary, on)
+            return _finish(_article(workspace, task, series), text, summary, on)
 
 
 def reopen(workspace: Workspace, task: Task) -> Task:
@@ -72,58 +89,88 @@ def reopen(workspace: Workspace, task: Task) -> Task:
     return workspace.tasks.update(task.id, reopened)
 
 
-def check_open(task: Task, draft: str) -> None:
-    """:raises Invalid: when a draft takes no more turns, because the task was finished with it."""
+def _check_not_empty(task: Task, text: str) -> None:
+    if not text.strip():
+        raise Invalid(f"{task.title} has no text yet; there is nothing to finish.")
+
+
+def _entered(task: Task, known: list[IndexEntry]) -> Summary | None:
+    """What the index says of a task that is finished already."""
     finished = task.finished
-    if finished is not None and finished.closed and finished.draft == draft:
-        raise Invalid(f"{task.title} is finished; to write on: smartwriter reopen {task.id}")
+    if finished is None or not finished.closed:
+        return None
+    entry = index.find(known, finished.article, task.title)
+    return Summary(entry.gist, entry.claims, entry.terms, entry.links) if entry else None
 
 
 # The steps --------------------------------------------------------------------------------------
 
 
-def _finish(
-    workspace: Workspace,
-    task: Task,
-    series: Series,
-    text: str,
-    summary: Summary,
-    on: date | None,
-) -> Finished:
-    article = series.collection.path / "articles" / f"{task.folder}.md"
-    relative = f"articles/{article.name}"
+@dataclass(frozen=True)
+class _Article:
+    """All that a task is finished with, while its draft and its series are held."""
+
+    task: Task
+    tasks: TaskManager
+    series: Series
+    texts: Mapping[str, DraftText]
+    """Of all its drafts, by their names."""
+    trash: Path
+    """Where an article of an earlier time goes."""
+
+    @property
+    def path(self) -> Path:
+        return self.series.collection.path / self.relative
+
+    @property
+    def relative(self) -> str:
+        return f"articles/{self.task.folder}.md"
+
+    @property
+    def text(self) -> DraftText:
+        """Of its current draft."""
+        return self.texts[self.task.current]
+
+
+def _article(workspace: Workspace, task: Task, series: Series) -> _Article:
     workspace.take_hand_edit(task, task.current)
-    revisions = workspace.text(task, task.current).revisions()
-    before = task.finished
-    if before is not None and before.closed:
-        if (
-            text == text_of(revisions)
-            and article.exists()
-            and _bytes_of(text) == bounds.read_regular(article)
-        ):
-            return before
-        raise Invalid(f"{task.title} is finished already; to change it: smartwriter reopen {task.id}")
+    texts = {name: workspace.text(task, name) for name in task.drafts}
+    return _Article(task, workspace.tasks, series, texts, workspace.hidden / "trash" / "articles")
+
+
+def _finish(article: _Article, text: str, summary: Summary, on: date | None) -> Finished:
+    task, series = article.task, article.series
+    revisions = article.text.revisions()
+    if (before := task.finished) is not None and before.closed:
+        return _as_it_is(article, before, text, text_of(revisions))
     if text != text_of(revisions):
         raise Invalid(f"The text of {task.title} has just changed; finish it again.")
-    own = before is not None and before.article == relative
-    _check_place(article, {_bytes_of(text), *(_versions(workspace, task) if own else ())})
+    own = before is not None and before.article == article.relative
+    _check_place(article.path, {_bytes_of(text), *(_versions(article) if own else ())})
     known = series.index()  # where its marks are damaged, nothing is changed
     finished = Finished(
-        draft=task.current, revision=current_number(revisions), article=relative, state="finishing"
+        draft=task.current, revision=current_number(revisions), article=article.relative, state="finishing"
     )
-    _record(workspace, task, finished)
-    # Who keeps the draft from other people's eyes keeps the article from them.
-    mode = bounds.mode_of(workspace.text(task, task.current).path)
-    _put_in_place(workspace, task, article, text, mode)
+    _record(article, finished)
+    _put_in_place(article, text)
     if series.has_index:
-        series.enter(_entry(task, relative, summary, text, known, on))
+        series.enter(_entry(task, article.relative, summary, text, known, on))
     finished = finished.model_copy(update={"state": "finished", "at": now()})
-    _record(workspace, task, finished)
+    _record(article, finished)
     return finished
 
 
-def _record(workspace: Workspace, task: Task, finished: Finished) -> None:
-    workspace.tasks.update(task.id, lambda task: task.model_copy(update={"finished": finished}))
+def _as_it_is(article: _Article, finished: Finished, text: str, current: str) -> Finished:
+    """:raises Invalid: when a task that is finished has another text by now, or none in its place."""
+    there = article.path.exists() and _bytes_of(text) == bounds.read_regular(article.path)
+    if text == current and there:
+        return finished
+    title, id = article.task.title, article.task.id
+    raise Invalid(f"{title} is finished already; to change it: smartwriter reopen {id}")
+
+
+def _record(article: _Article, finished: Finished) -> None:
+    article.tasks.update(article.task.id, lambda task: task.model_copy(update={"finished": finished}))
 
 
 def _as_recorded(workspace: Workspace, task: Task) -> Task:
@@ -133,10 +180,10 @@ def _as_recorded(workspace: Workspace, task: Task) -> Task:
     return recorded
 
 
-def _versions(workspace: Workspace, task: Task) -> Iterable[bytes]:
+def _versions(article: _Article) -> Iterable[bytes]:
     """Every text that the task's drafts ever had."""
-    for draft in task.drafts:
-        for revision in workspace.text(task, draft).revisions():
+    for text in article.texts.values():
+        for revision in text.revisions():
             yield _bytes_of(revision.text)
 
 
@@ -156,14 +203,16 @@ def _check_place(article: Path, known: Container[bytes]) -> None:
                 )
 
 
-def _put_in_place(workspace: Workspace, task: Task, article: Path, text: str, mode: int | None) -> None:
-    data = _bytes_of(text)
-    if article.exists() and (old := bounds.read_regular(article)) != data:
+def _put_in_place(article: _Article, text: str) -> None:
+    path, data = article.path, _bytes_of(text)
+    if path.exists() and (old := bounds.read_regular(path)) != data:
         # Copied, not moved: at no moment is there no article.
         when = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{time.time_ns() % 10**9:09d}"
-        durable.write_document(workspace.hidden / "trash" / "articles" / f"{task.id}.{when}.md", old)
-    durable.make_folder(article.parent)
-    document.change(article, lambda _: data, MAX_TEXT_BYTES, missing=b"", mode=mode)
+        durable.write_document(article.trash / f"{article.task.id}.{when}.md", old)
+    durable.make_folder(path.parent)
+    # Who keeps the draft from other people's eyes keeps the article from them.
+    mode = bounds.mode_of(article.text.path)
+    document.change(path, lambda _: data, MAX_TEXT_BYTES, missing=b"", mode=mode)
 
 
 def _bytes_of(text: str) -> bytes:

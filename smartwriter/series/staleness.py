@@ -32,6 +32,11 @@ class Stale:
     uses: tuple[Relied, ...] = ()
     """What in its text relies on something that changed."""
 
+    @property
+    def is_article(self) -> bool:
+        finished = self.task.finished
+        return finished is not None and finished.closed and finished.draft == self.draft.name
+
 
 def stale(workspace: Workspace, collection: Collection) -> list[Stale]:
     """The drafts of a collection's tasks that are behind its memory, in their order. Blocking.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,10 @@ MARK = " (first sentence)"
 """Ends a gist that no model wrote."""
 
 
+Summarise = Callable[[str, str], str | None]
+"""A model's answer to an article's title and text; None where it could not be asked."""
+
+
 @dataclass(frozen=True)
 class Summary:
     """What the index says of an article, besides title and date."""
@@ -38,6 +42,12 @@ class Summary:
     links: tuple[str, ...] = ()
     """Titles of other articles. Only those that the index has are taken over."""
     from_model: bool = True
+
+
+def summarised(title: str, text: str, entries: Iterable[IndexEntry], summarise: Summarise | None) -> Summary:
+    """As a model sums an article up, or by a rule where none does."""
+    answer = summarise(title, text) if summarise else None
+    return (parse_summary(answer) if answer else None) or summary_of_text(title, text, entries)
 
 
 # By a model ---------------------------------------------------------------------------------------

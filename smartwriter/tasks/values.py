@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from smartwriter.errors import Invalid
 from smartwriter.files.names import is_plain_name, is_readable_name
 from smartwriter.storage.records import Value, now
 
@@ -128,6 +129,13 @@ class Task(Value):
 
     def with_draft(self, draft: Draft) -> Task:
         return self.model_copy(update={"drafts": {**self.drafts, draft.name: draft}})
+
+
+def check_open(task: Task, draft: str) -> None:
+    """:raises Invalid: when a draft takes no more turns, because the task was finished with it."""
+    finished = task.finished
+    if finished is not None and finished.closed and finished.draft == draft:
+        raise Invalid(f"{task.title} is finished; to write on: smartwriter reopen {task.id}")
 
 
 class TurnState(str, Enum):

@@ -65,13 +65,12 @@ from smartwriter.events import (
     UsageCounted,
 )
 from smartwriter.memory.proposal import Proposal
-from smartwriter.series.finishing import check_open
 from smartwriter.sessions.orphans import cli_mark
 from smartwriter.sessions.transcript import resume_point
 from smartwriter.storage.records import now, to_line
 from smartwriter.tasks.commands import is_command
 from smartwriter.tasks.draft_text import text_of
-from smartwriter.tasks.values import ANSWERED, CutOff, Draft, Revision, Task, Turn, TurnState
+from smartwriter.tasks.values import ANSWERED, CutOff, Draft, Revision, Task, Turn, TurnState, check_open
 from smartwriter.trials.forking import copy_session
 from smartwriter.turns.calls import DRAFT_TOOLS, Calls
 from smartwriter.turns.keeper import Keeper

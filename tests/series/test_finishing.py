@@ -17,7 +17,7 @@ from smartwriter.errors import DraftBusy, Invalid
 from smartwriter.memory.index import IndexEntry, entries, with_entry
 from smartwriter.memory.proposals import Proposals
 from smartwriter.memory.series import Series
-from smartwriter.series.finishing import check_open, finish, reopen
+from smartwriter.series.finishing import finish, finish_task, reopen
 from smartwriter.series.summary import (
     MARK,
     MAX_GIST,
@@ -26,7 +26,7 @@ from smartwriter.series.summary import (
     summary_of_text,
     summary_prompt,
 )
-from smartwriter.tasks.values import Task
+from smartwriter.tasks.values import Task, check_open
 from smartwriter.workspace import Workspace
 
 TEXT = "# Fog\r\n\r\nThe ferry waits. Nobody waved, as in “Three tides”.\r\n"
@@ -474,11 +474,11 @@ def test_a_model_is_asked_once_and_only_when_needed(workspace: Workspace, task: 
         return 'Sure: {"gist": "All wait."}' if len(asked) > 2 else None if len(asked) == 1 else "no"
 
     with workspace.lease(task, "main"), pytest.raises(DraftBusy):
-        commands.finish_task(workspace, task, None, answers)
+        finish_task(workspace, task, None, answers)
     assert asked == []
     for gist in ("The ferry waits. (first sentence)", "The ferry waits. (first sentence)", "All wait."):
-        assert commands.finish_task(workspace, task, None, answers)[1].gist == gist
+        assert finish_task(workspace, task, None, answers)[1].gist == gist
         assert entries(index(workspace))[-1].gist == gist
-        commands.finish_task(workspace, again(workspace, task), None, answers)  # finished: nobody is asked
+        finish_task(workspace, again(workspace, task), None, answers)  # finished: nobody is asked
         task = reopen(workspace, task)
     assert asked == [TEXT] * 3
