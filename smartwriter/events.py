@@ -4,30 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeGuard
 
 from pydantic import Field, TypeAdapter
 
 from smartwriter.storage.records import Value
-from smartwriter.tasks.values import Turn, Usage
+from smartwriter.tasks.values import Turn, TurnState, Usage
 
 
-class _OfDraft(Value):
-    task: str
-    """The task's id."""
-    draft: str
+class OfDraft(Value):
+    task: str = ""
+    """The task's id. Where a thing happens that does not know its draft, who hears of it says which it is."""
+    draft: str = ""
     position: int = 0
     """Grows with every event of a draft, over restarts too; 0 for one that is not kept on disk."""
 
 
-class Queued(_OfDraft):
+class OfTurn(OfDraft):
+    turn: int = 0
+    """Its number."""
+
+
+class Queued(OfDraft):
     """A prompt waits for a free place, or for the draft's earlier prompts."""
 
     kind: Literal["queued"] = "queued"
     prompt: str
 
 
-class Withdrawn(_OfDraft):
+class Withdrawn(OfDraft):
     """A waiting prompt was taken back."""
 
     kind: Literal["withdrawn"] = "withdrawn"
@@ -36,48 +41,42 @@ class Withdrawn(_OfDraft):
     """It still waits on disk, for whoever writes the draft next."""
 
 
-class TurnStarted(_OfDraft):
+class TurnStarted(OfTurn):
     kind: Literal["turn_started"] = "turn_started"
-    turn: int
     prompt: str
 
 
-class TextDelta(_OfDraft):
+class TextDelta(OfTurn):
     """A piece of the answer, as it is typed."""
 
     kind: Literal["text_delta"] = "text_delta"
-    turn: int
     text: str
 
 
-class TextDropped(_OfDraft):
+class TextDropped(OfTurn):
     """The API was asked anew: the last characters of the text do not count."""
 
     kind: Literal["text_dropped"] = "text_dropped"
-    turn: int
     characters: int
 
 
-class ThinkingDelta(_OfDraft):
+class ThinkingDelta(OfTurn):
     kind: Literal["thinking"] = "thinking"
-    turn: int
     text: str
 
 
-class CallBegun(_OfDraft):
+class CallBegun(OfTurn):
     """The model begins to write into the draft: the input of one of the draft's tools arrives."""
 
     kind: Literal["call_begun"] = "call_begun"
-    turn: int
     call: str
     tool: str
 
 
-class ArticleDelta(_OfDraft):
+class ArticleDelta(OfTurn):
     """A piece of the article, as it is typed into a call."""
 
     kind: Literal["article_delta"] = "article_delta"
-    turn: int
     call: str
     field: str
     """Of the tool's input: ``text``; of an edit ``old_text``, the passage, and ``new_text``, what replaces
@@ -88,76 +87,68 @@ class ArticleDelta(_OfDraft):
     """Empty where a field begins."""
 
 
-class CallDropped(_OfDraft):
+class CallDropped(OfTurn):
     """The API was asked anew: what was typed into the call does not count, if the new answer comes."""
 
     kind: Literal["call_dropped"] = "call_dropped"
-    turn: int
     call: str
 
 
-class ToolUsed(_OfDraft):
+class ToolUsed(OfTurn):
     """A call has arrived, or what there is of it."""
 
     kind: Literal["tool_used"] = "tool_used"
-    turn: int
     name: str
     call: str = ""
     whole: bool = True
     """False: the answer was at its greatest length in the middle of the call."""
 
 
-class ToolAnswered(_OfDraft):
+class ToolAnswered(OfTurn):
     kind: Literal["tool_answered"] = "tool_answered"
-    turn: int
     text: str
     failed: bool
     call: str = ""
 
 
-class DraftRevised(_OfDraft):
+class DraftRevised(OfTurn):
     kind: Literal["draft_revised"] = "draft_revised"
-    turn: int
     revision: int
     characters: int
 
 
-class Clashed(_OfDraft):
+class Clashed(OfTurn):
     """The writer changed the text while the model was rewriting it: theirs stands."""
 
     kind: Literal["clashed"] = "clashed"
-    turn: int
     revision: int
     """The writer's."""
     aside: int
     """The model's, kept beside it."""
 
 
-class CutOffKept(_OfDraft):
+class CutOffKept(OfTurn):
     """What had been typed of a call that did not come to its end is a version beside the text."""
 
     kind: Literal["cut_off_kept"] = "cut_off_kept"
-    turn: int
     revision: int
     characters: int
 
 
-class MemoryProposed(_OfDraft):
+class MemoryProposed(OfTurn):
     """The model proposes a line for the collection's memory; nothing is in it before the writer says so."""
 
     kind: Literal["memory_proposed"] = "memory_proposed"
-    turn: int
     proposal: str
     """Its id, for ``smartwriter memory review``."""
     text: str
     file: str
 
 
-class Compacted(_OfDraft):
+class Compacted(OfTurn):
     """The conversation was compacted: from here on the model is sent a summary of it."""
 
     kind: Literal["compacted"] = "compacted"
-    turn: int
     by_itself: bool
     """It had become too long; False: it was asked for."""
     before: int | None
@@ -166,45 +157,41 @@ class Compacted(_OfDraft):
     """How many are left of it."""
 
 
-class UsageCounted(_OfDraft):
+class UsageCounted(OfTurn):
     kind: Literal["usage"] = "usage"
-    turn: int
     usage: Usage
 
 
-class Retrying(_OfDraft):
+class Retrying(OfTurn):
     """The API did not answer; it is asked again after a wait."""
 
     kind: Literal["retrying"] = "retrying"
-    turn: int
     attempt: int
     of: int
     wait_s: float
     why: str
 
 
-class RateLimited(_OfDraft):
+class RateLimited(OfTurn):
     kind: Literal["rate_limited"] = "rate_limited"
-    turn: int
     until: datetime | None
 
 
-class NotSaved(_OfDraft):
+class NotSaved(OfTurn):
     """Part of the transcript could not be stored where it belongs."""
 
     kind: Literal["not_saved"] = "not_saved"
-    turn: int
     detail: str
 
 
-class Awaited(_OfDraft):
+class Awaited(OfDraft):
     """Before the turn can start, the CLI of a program that died is to end, which still writes the draft."""
 
     kind: Literal["awaited"] = "awaited"
     detail: str
 
 
-class TurnRecovered(_OfDraft):
+class TurnRecovered(OfDraft):
     """What became of a turn whose process died."""
 
     kind: Literal["turn_recovered"] = "turn_recovered"
@@ -212,34 +199,32 @@ class TurnRecovered(_OfDraft):
     turn: Turn
 
 
-class Saved(_OfDraft):
+class Saved(OfTurn):
     """What was ``NotSaved`` is where it belongs by now, all of it."""
 
     kind: Literal["saved"] = "saved"
-    turn: int
 
 
-class NotKept(_OfDraft):
+class NotKept(OfTurn):
     """No disk takes what was written in a turn: here it is, to be shown in full. It is nowhere else."""
 
     kind: Literal["not_kept"] = "not_kept"
-    turn: int
     text: str
 
 
-class Stopped(_OfDraft):
+class Stopped(OfDraft):
     """The turn was stopped on request; what had been written stays."""
 
     kind: Literal["stopped"] = "stopped"
     turn: Turn
 
 
-class Finished(_OfDraft):
+class Finished(OfDraft):
     kind: Literal["finished"] = "finished"
     turn: Turn
 
 
-class Failed(_OfDraft):
+class Failed(OfDraft):
     """A turn, or the attempt to start one, ended without its answer."""
 
     kind: Literal["failed"] = "failed"
@@ -248,7 +233,7 @@ class Failed(_OfDraft):
     """None: it could not even start, and nothing was recorded."""
 
 
-class Reload(_OfDraft):
+class Reload(OfDraft):
     """What came before this position is not kept any more: read the draft anew."""
 
     kind: Literal["reload"] = "reload"
@@ -286,6 +271,32 @@ Event = (
 )
 Ending = Finished | Stopped | Failed
 """Each prompt ends in one of these, or in a ``Withdrawn``."""
+
+_OF_THE_DEAD = {
+    TurnState.recovered: "The program died; the answer was finished all the same.",
+    TurnState.interrupted: "The program died before the answer had ended.",
+}
+
+
+def ending(turn: Turn, task: str, draft: str) -> Ending:
+    """That a turn has ended, as its state says."""
+    if turn.state is TurnState.finished:
+        return Finished(task=task, draft=draft, turn=turn)
+    if turn.state is TurnState.stopped:
+        return Stopped(task=task, draft=draft, turn=turn)
+    detail = _OF_THE_DEAD.get(turn.state, turn.detail)
+    return Failed(task=task, draft=draft, detail=detail, turn=turn)
+
+
+def ends_turn(event: Event) -> TypeGuard[Ending]:
+    """Whether a turn ends with it, or the attempt to start one."""
+    return isinstance(event, Finished | Stopped | Failed)
+
+
+def settles_prompt(event: Event) -> bool:
+    """Whether a prompt comes to its end with it."""
+    return ends_turn(event) or isinstance(event, Withdrawn)
+
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
 

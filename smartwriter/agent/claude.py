@@ -35,7 +35,6 @@ from smartwriter.agent.conversation import (
     Conversation,
     Ended,
     Happening,
-    SessionChanged,
     SessionSettings,
 )
 from smartwriter.agent.endings import EMPTY
@@ -198,9 +197,8 @@ class _Conversation:
                 listener.take(message)
         except (ClaudeSDKError, RuntimeError, OSError) as error:
             raise _agent_error(error, self._stderr) from error
-        if message.session_id and message.session_id != self._session_id:
-            self._session_id = message.session_id
-            hear(SessionChanged(message.session_id))
+        changed = message.session_id if message.session_id != self._session_id else ""
+        self._session_id = changed or self._session_id
         usage = _usage(message, self._cost_usd)
         if listener.model == UNPRICED:
             usage = usage.model_copy(update={"cost_usd": 0.0})
@@ -208,9 +206,10 @@ class _Conversation:
         why = _error(message)
         if is_command(prompt):
             why = why or ("" if listener.compacted else listener.not_compacted)
-            return Ended(why, usage, listener.model)
+            return Ended(why, usage, listener.model, session_id=changed)
         empty = not (why or listener.spoke or self._interrupted)
-        return Ended(why, usage, listener.model, EMPTY if empty else listener.stop_reason)
+        stopped_by = EMPTY if empty else listener.stop_reason
+        return Ended(why, usage, listener.model, stopped_by, session_id=changed)
 
     async def interrupt(self) -> None:
         self._interrupted = True

@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from smartwriter.agent.tool_input import Piece
 from smartwriter.agent.tools import Tool
-from smartwriter.sessions.compaction import Compaction
+from smartwriter.events import (
+    ArticleDelta,
+    CallBegun,
+    CallDropped,
+    Compacted,
+    NotSaved,
+    RateLimited,
+    Retrying,
+    TextDelta,
+    TextDropped,
+    ThinkingDelta,
+    ToolAnswered,
+    ToolUsed,
+)
 from smartwriter.sessions.store import BoundSessionStore
 from smartwriter.tasks.values import Usage
 
@@ -23,116 +34,24 @@ class AgentError(Exception):
     """The conversation broke; the message has the SDK's own words."""
 
 
-@dataclass(frozen=True)
-class Said:
-    """A piece of the answer."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Unsaid:
-    """The API was asked anew: the last of the text does not count."""
-
-    characters: int
-
-
-@dataclass(frozen=True)
-class Thought:
-    text: str
-
-
-@dataclass(frozen=True)
-class BeganCall:
-    """The input of a tool begins to arrive."""
-
-    call: str
-    tool: str
-
-
-@dataclass(frozen=True)
-class Typed:
-    """More of a call's input."""
-
-    call: str
-    piece: Piece
-
-
-@dataclass(frozen=True)
-class DroppedCall:
-    """The API was asked anew, before the call had come to its end."""
-
-    call: str
-
-
-@dataclass(frozen=True)
-class UsedTool:
-    name: str
-    call: str
-    whole: bool
-    """False: the answer ended before the call did."""
-
-
-@dataclass(frozen=True)
-class ToolAnswer:
-    text: str
-    failed: bool
-    call: str
-
-
-@dataclass(frozen=True)
-class Retry:
-    """The API is asked again after a wait."""
-
-    attempt: int
-    of: int
-    wait_s: float
-    why: str
-
-
-@dataclass(frozen=True)
-class Limited:
-    """The account's rate limit is reached."""
-
-    until: datetime | None
-
-
-@dataclass(frozen=True)
-class NotStored:
-    """A part of the transcript did not reach the store."""
-
-    detail: str
-
-
-@dataclass(frozen=True)
-class Compacted:
-    """The model goes on from a summary of the conversation."""
-
-    compaction: Compaction
-
-
-@dataclass(frozen=True)
-class SessionChanged:
-    """The conversation goes on under another session id."""
-
-    session_id: str
-
-
 Happening = (
-    Said
-    | Unsaid
-    | Thought
-    | BeganCall
-    | Typed
-    | DroppedCall
-    | UsedTool
-    | ToolAnswer
-    | Retry
-    | Limited
-    | NotStored
+    TextDelta
+    | TextDropped
+    | ThinkingDelta
+    | CallBegun
+    | ArticleDelta
+    | CallDropped
+    | ToolUsed
+    | ToolAnswered
+    | Retrying
+    | RateLimited
+    | NotSaved
     | Compacted
-    | SessionChanged
 )
+"""What is heard while a turn is taken: events, but without task, draft and turn, which only the hearer knows.
+
+Of all tools: an ``ArticleDelta`` may belong to any call.
+"""
 
 
 @dataclass(frozen=True)
@@ -147,6 +66,8 @@ class Ended:
     """Of the model, where it was not done; see ``Turn.stop_reason``."""
     alive: bool = True
     """False: the conversation cannot be used any more."""
+    session_id: str = ""
+    """The one that it goes on under, where that has changed."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import Any
 
@@ -19,23 +20,23 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
-from smartwriter.agent.conversation import (
-    BeganCall,
-    Compacted,
-    DroppedCall,
-    Happening,
-    Limited,
-    NotStored,
-    Retry,
-    Said,
-    Thought,
-    ToolAnswer,
-    Typed,
-    Unsaid,
-    UsedTool,
-)
+from smartwriter.agent.conversation import Happening
 from smartwriter.agent.endings import unusual
-from smartwriter.agent.tool_input import ToolInput, pieces_of
+from smartwriter.agent.tool_input import Piece, ToolInput, pieces_of
+from smartwriter.events import (
+    ArticleDelta,
+    CallBegun,
+    CallDropped,
+    Compacted,
+    NotSaved,
+    RateLimited,
+    Retrying,
+    TextDelta,
+    TextDropped,
+    ThinkingDelta,
+    ToolAnswered,
+    ToolUsed,
+)
 from smartwriter.sessions.compaction import of_metadata
 from smartwriter.sessions.speakers import CLI_MODEL
 
@@ -81,12 +82,14 @@ class Listener:
                 for block in blocks:
                     if isinstance(block, ToolResultBlock):
                         said = _text(block.content)
-                        self._hear(ToolAnswer(said, bool(block.is_error), block.tool_use_id))
+                        self._hear(
+                            ToolAnswered(text=said, failed=bool(block.is_error), call=block.tool_use_id)
+                        )
             case MirrorErrorMessage():
-                self._hear(NotStored(message.error))
+                self._hear(NotSaved(detail=message.error))
             case SystemMessage(subtype="compact_boundary"):
                 self.compacted = True
-                self._hear(Compacted(of_metadata(message.data.get("compact_metadata"))))
+                self._hear(Compacted(**asdict(of_metadata(message.data.get("compact_metadata")))))
             case SystemMessage(subtype="status", data={"compact_error": str(why)}):
                 self.not_compacted = why
             case SystemMessage(subtype="api_retry"):
@@ -94,7 +97,7 @@ class Listener:
                 self._hear(_retry(message.data))
             case RateLimitEvent(rate_limit_info=info) if info.status == "rejected":
                 until = info.resets_at and datetime.fromtimestamp(info.resets_at, timezone.utc)
-                self._hear(Limited(until or None))
+                self._hear(RateLimited(until=until or None))
 
     def _take_event(self, event: dict[str, Any]) -> None:
         match event:
@@ -103,9 +106,9 @@ class Listener:
                 self.answered, self.stop_reason = False, ""
             case {"type": "content_block_delta", "delta": {"text": str(text)}}:
                 self._characters += len(text)
-                self._hear(Said(text))
+                self._hear(TextDelta(text=text))
             case {"type": "content_block_delta", "delta": {"thinking": str(text)}}:
-                self._hear(Thought(text))
+                self._hear(ThinkingDelta(text=text))
             case {
                 "type": "content_block_start",
                 "index": int(block),
@@ -113,7 +116,7 @@ class Listener:
             }:
                 self._inputs[block] = (call, ToolInput())
                 self._calls[call] = False
-                self._hear(BeganCall(call, _bare(name)))
+                self._hear(CallBegun(call=call, tool=_bare(name)))
             case {
                 "type": "content_block_delta",
                 "index": int(block),
@@ -121,7 +124,7 @@ class Listener:
             } if block in self._inputs:
                 call, reader = self._inputs[block]
                 for piece in reader.feed(data):
-                    self._hear(Typed(call, piece))
+                    self._take_piece(call, piece)
             case {"type": "message_delta", "delta": {"stop_reason": reason}}:
                 self.answered, self.stop_reason = reason == "end_turn", unusual(str(reason or ""))
                 self._characters = 0
@@ -130,23 +133,27 @@ class Listener:
     def _drop_broken(self) -> None:
         # The CLI closes a message that was broken off as if it were whole, but gives no reason.
         if self._characters:
-            self._hear(Unsaid(self._characters))
+            self._hear(TextDropped(characters=self._characters))
             self._characters = 0
         for call, arrived in self._calls.items():
             if not arrived:
-                self._hear(DroppedCall(call))
+                self._hear(CallDropped(call=call))
         self._calls.clear()
         self._inputs.clear()
 
     def _take_call(self, block: ToolUseBlock) -> None:
         name, cut_off = _bare(block.name), _NOT_JSON in block.input
         if block.id not in {call for call, _ in self._inputs.values()}:  # it came as a whole, not as a stream
-            self._hear(BeganCall(block.id, name))
+            self._hear(CallBegun(call=block.id, tool=name))
             for piece in pieces_of(block.input) if not cut_off else []:
-                self._hear(Typed(block.id, piece))
+                self._take_piece(block.id, piece)
         if block.id in self._calls:
             self._calls[block.id] = True
-        self._hear(UsedTool(name, block.id, whole=not cut_off))
+        self._hear(ToolUsed(name=name, call=block.id, whole=not cut_off))
+
+    def _take_piece(self, call: str, piece: Piece) -> None:
+        if piece.path:  # else the input is no object
+            self._hear(ArticleDelta(call=call, field=piece.field, edit=piece.edit, text=piece.text))
 
 
 def _bare(name: str) -> str:
@@ -154,9 +161,9 @@ def _bare(name: str) -> str:
     return name.removeprefix(f"mcp__{SERVER}__")
 
 
-def _retry(data: dict[str, Any]) -> Retry:
+def _retry(data: dict[str, Any]) -> Retrying:
     status = data.get("error_status")
-    return Retry(
+    return Retrying(
         attempt=data.get("attempt") or 0,
         of=data.get("max_retries") or 0,
         wait_s=(data.get("retry_delay_ms") or 0) / 1000,

@@ -22,6 +22,16 @@ class Piece:
     text: str
     """Of a string, without escapes; empty where one begins. Of any other value, its JSON."""
 
+    @property
+    def field(self) -> str:
+        """The key that the value has."""
+        return str(self.path[-1])
+
+    @property
+    def edit(self) -> int:
+        """In which of several edits it is, from 0."""
+        return next((key for key in self.path if isinstance(key, int)), 0)
+
 
 class ToolInput:
     """Reads one input, each character once: an article of any length takes no more than its length."""

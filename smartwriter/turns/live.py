@@ -24,19 +24,10 @@ import smartwriter.storage.encoding as encoding
 import smartwriter.storage.journal as journal
 import smartwriter.storage.reading as reading
 import smartwriter.system.bounds as bounds
-from smartwriter.events import (
-    Event,
-    Failed,
-    Finished,
-    Reload,
-    Stopped,
-    TextDelta,
-    TextDropped,
-    from_dict,
-)
+from smartwriter.events import Event, Reload, TextDelta, TextDropped, ending, ends_turn, from_dict
 from smartwriter.storage.records import now
 from smartwriter.storage.salvage import Entry
-from smartwriter.tasks.values import Turn, TurnState
+from smartwriter.tasks.values import Turn
 from smartwriter.turns.calls import Calls
 
 
@@ -57,9 +48,7 @@ class LiveJournal:
     def end(self, task: str, draft: str, turns: Sequence[Turn]) -> None:
         """Tell how turns ended whose process died."""
         if turns:
-            self.append(
-                [Failed(task=task, draft=draft, detail=_ENDINGS[turn.state], turn=turn) for turn in turns]
-            )
+            self.append([ending(turn, task, draft) for turn in turns])
 
     @staticmethod
     def start_of_flight(path: Path) -> int:
@@ -70,7 +59,7 @@ class LiveJournal:
     def has_ended(path: Path) -> bool:
         """Whether the last turn that was begun there came to an end."""
         events = _events(path)
-        return any(isinstance(event, Finished | Stopped | Failed) for event in events) or not events
+        return any(map(ends_turn, events)) or not events
 
     def append(self, events: Sequence[Event]) -> list[Event]:
         """Give events their positions and store them."""
@@ -140,12 +129,6 @@ class LiveReader:
         return found
 
 
-_ENDINGS = {
-    TurnState.recovered: "The program died; the answer was finished all the same.",
-    TurnState.interrupted: "The program died before the answer had ended.",
-}
-
-
 def _events(path: Path) -> list[Event]:
     try:
         entries = reading.read(path).entries
@@ -156,9 +139,10 @@ def _events(path: Path) -> list[Event]:
 
 def _event(entry: Entry) -> Event | None:
     try:
-        return from_dict(entry)
+        event = from_dict(entry)
     except ValidationError:
         return None
+    return event if event.task else None  # else it is not known of which draft it is
 
 
 def _last_position(path: Path) -> int:

@@ -497,8 +497,7 @@ class _Actor:
             self.task,
             self.draft,
             publish,
-            engine.config.silence_s,
-            engine.config.patience_s,
+            engine.config,
         )
         self._broadcast = Broadcast(writer.live, engine.publish)
         return writer

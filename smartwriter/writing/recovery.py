@@ -369,8 +369,7 @@ def _fields(input: object) -> dict[tuple[int, str], str]:
     found: dict[tuple[int, str], str] = {}
     for piece in pieces_of(input):
         if piece.path:
-            edit = next((key for key in piece.path if isinstance(key, int)), 0)
-            place = (edit, str(piece.path[-1]))
+            place = (piece.edit, piece.field)
             found[place] = found.get(place, "") + piece.text
     return found
 

@@ -54,7 +54,7 @@ def _next_turn(workspace: Workspace, task: Task) -> None:
     """As its writer takes it, which finds the turn before it still said to run."""
     silent: list[Event] = []
     nobody = ClaudeAgent(cli_path=workspace.root / "no-such-program")
-    writer = DraftWriter(workspace, nobody, task, task.drafts["main"], silent.append, 1.0)
+    writer = DraftWriter(workspace, nobody, task, task.drafts["main"], silent.append, Config(silence_s=1.0))
     anyio.run(functools.partial(writer.take_turn, "Go on."))
 
 
