@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from smartwriter.errors import Invalid
+from smartwriter.memory.front_matter import parse
 from smartwriter.pages.page import printable
 from smartwriter.text.language import direction_of, guessed_language
-from smartwriter.text.words import front_matter
 
 
 @dataclass(frozen=True)
@@ -53,17 +52,13 @@ class About:
         return direction_of(self.language)
 
 
-_MAX_FRONT_MATTER = 20_000  # characters; more would be slow to read
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8})*")
 
 
 def about(document: Document) -> tuple[About, str]:
     """What is known, and the text without its front matter."""
     text = printable(document.text).removeprefix("\ufeff")
-    end = front_matter(text)
-    front = _fields("\n".join(text[:end].splitlines()[1:-1])) if end else {}
-    body = text[end:] if front is not None else text
-    front = front or {}
+    front, body = _parsed(text)
     languages = (*front.get("lang", ()), document.language, guessed_language(body or document.title))
     title = " ".join(front.get("title", ()))
     known = About(
@@ -77,16 +72,13 @@ def about(document: Document) -> tuple[About, str]:
     return known, body
 
 
-def _fields(text: str) -> dict[str, tuple[str, ...]] | None:
-    """The words under each key of front matter, or None where it is none."""
-    if len(text) > _MAX_FRONT_MATTER:
-        return None
+def _parsed(text: str) -> tuple[dict[str, tuple[str, ...]], str]:
+    """The words under each key of front matter, and the text below; what is none stays in the text."""
     try:
-        # The base loader makes nothing but text: a date stays as it was written.
-        value = yaml.load(text, Loader=yaml.BaseLoader)
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return None
-    return {str(key): _words(entry) for key, entry in value.items()} if isinstance(value, dict) else None
+        fields, body = parse(text)
+    except Invalid:
+        return {}, text
+    return {str(key): _words(entry) for key, entry in fields.items()}, body if fields else text
 
 
 def _words(value: object) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Front matter: what a memory file says about itself, in YAML above its text.
+"""Front matter: what a file says about itself, in YAML above its text; a memory file, first of all.
 
 ::
 
@@ -16,6 +16,7 @@ Fields of the writer's own may stand there too; they are left alone.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from itertools import accumulate
 from typing import Annotated, Any, Literal
 
@@ -76,23 +77,38 @@ def split(text: str) -> tuple[FrontMatter, str]:
     :raises Invalid: for broken front matter, with a message that follows the name of the file:
         "has front matter whose order is not a number".
     """
+    fields, body = parse(text)
+    if not fields:
+        return FrontMatter(), body
+    try:
+        return FrontMatter.model_validate(fields), body
+    except ValidationError as error:
+        name = str(error.errors(include_url=False, include_input=False)[0]["loc"][0])
+        raise Invalid(f"has front matter whose {name} is not {_MUST_BE[name]}") from None
+
+
+def parse(text: str) -> tuple[Mapping[str, Any], str]:
+    """The fields above a text, whatever they mean, and the text without them. Their values are text.
+
+    :raises Invalid: as :func:`split`.
+    """
     if not text.startswith("---"):  # most files have none, and the next import takes its time
-        return FrontMatter(), text
+        return {}, text
     from smartwriter.text.words import front_matter
 
     length = front_matter(text)
     if not length:
         if _OPENS.match(text):
             raise Invalid("has front matter without a closing line of ---")
-        return FrontMatter(), text
+        return {}, text
     if length > _MAX_LENGTH:
         raise Invalid(f"has front matter of more than {_MAX_LENGTH:,} characters")
     first, *_ = text.splitlines(keepends=True)
     block = text[len(first) : length].rstrip()
-    return _parsed(block.removesuffix("---")), text[length:]
+    return _fields(block.removesuffix("---")), text[length:]
 
 
-def _parsed(block: str) -> FrontMatter:
+def _fields(block: str) -> Mapping[str, Any]:
     import yaml
 
     if _nested(block) > _MAX_NESTED:
@@ -107,14 +123,10 @@ def _parsed(block: str) -> FrontMatter:
     except (yaml.YAMLError, RecursionError, ValueError):
         raise Invalid("has front matter that is not YAML") from None
     if fields in (None, ""):
-        return FrontMatter()
+        return {}
     if not isinstance(fields, dict):
         raise Invalid("has front matter without fields")
-    try:
-        return FrontMatter.model_validate(fields)
-    except ValidationError as error:
-        name = str(error.errors(include_url=False, include_input=False)[0]["loc"][0])
-        raise Invalid(f"has front matter whose {name} is not {_MUST_BE[name]}") from None
+    return fields
 
 
 def _nested(block: str) -> int:
