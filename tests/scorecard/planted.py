@@ -585,7 +585,7 @@ _MEMORY = [
     Mutation(
         "what was rejected comes back",
         "Proposals._same",
-        "one.state is ProposalState.rejected and _key(one.text) == _key(line)",
+        "one.state is ProposalState.rejected and said == same_words(one.text)",
         "False",
         "test_proposals.py::test_what_was_rejected_does_not_come_back",
     ),
