@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 
 from smartwriter.tasks.draft_text import current_number, text_of
 from smartwriter.tasks.values import Breaks, Revision
-from smartwriter.text.comparison import notes
+from smartwriter.text.differences.comparison import Comparison, compare
+from smartwriter.text.differences.pieces import Piece, hunks_of, looks_the_same
+from smartwriter.text.words import tokens
 
 _MOST_CHARACTERS = 4000
+_FEW_PLACES = 3  # the same change in as many places is told once
+_CONTEXT = 8  # tokens on both sides of a change
 _MOST_OF_ARTICLE = 24_000  # characters of an article that was cut off, to be sent again
 _END_OF_ARTICLE = 1200  # of a longer one
 LOST_PROMPT = "[The connection broke before you got this prompt of the author:]"
@@ -138,3 +145,140 @@ def _cause(revision: Revision) -> str:
         numbers = ", ".join(map(str, revision.paragraphs))
         return f"took over paragraph {numbers} of {source} into the draft"
     return f"put the text of {source} in the draft's place"
+
+
+# The changes themselves --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Note:
+    where: str
+    text: str
+
+
+def notes(before: str, after: str, limit: int = 4000) -> str:
+    """What changed, for a language model: a line for each place, with the words around it.
+
+    Removed words stand as ``[-…-]``, added ones as ``{+…+}``, each verbatim. A place that does not
+    fit is left out whole, and the last line says which. Empty when no paragraph differs.
+
+    :param limit: characters; only that last line alone may be longer.
+    """
+    comparison = compare(before, after)
+    places = list(_places(comparison))
+    lines = [place.text for place in places]
+    if len("\n".join(lines)) <= limit:
+        return "\n".join(lines)
+    kept: list[int] = []
+    for number, line in enumerate(lines):
+        if len(line) + 1 <= limit - sum(len(lines[n]) + 1 for n in kept):
+            kept.append(number)
+    while True:
+        missing = [place.where for n, place in enumerate(places) if n not in kept]
+        text = "\n".join([*(lines[n] for n in kept), _missing(missing)])
+        if len(text) <= limit or not kept:
+            return text
+        kept.pop()
+
+
+def _missing(places: list[str]) -> str:
+    named = list(dict.fromkeys(places))
+    more = f" and {len(named) - 5} more" if len(named) > 5 else ""
+    changes = "1 more change does" if len(places) == 1 else f"{len(places)} more changes do"
+    return f"({changes} not fit in here: {', '.join(named[:5])}{more}.)"
+
+
+def _places(comparison: Comparison) -> Iterator[_Note]:
+    if comparison.front:
+        yield from _hunks("front matter", comparison.front)
+    common = _common(comparison)
+    for (removed, added), found in common.items():
+        places = list(dict.fromkeys(found))
+        said = f"{len(found)} places (paragraphs {', '.join(map(str, places))})"
+        one_hunk = (Piece("removed", removed), Piece("added", added))
+        yield _Note(f"paragraph {places[0]}", f"In {said}: {''.join(map(_marked, one_hunk))}")
+    for block in comparison.blocks:
+        where = f"paragraph {block.after}"
+        if block.kind == "removed":
+            where = f"old paragraph {block.before}"
+            yield _Note(where, f"{where.capitalize()} was removed: {_marked(block.pieces[0])}")
+        elif block.kind == "added":
+            yield _Note(where, f"{where.capitalize()} is new: {_marked(block.pieces[0])}")
+        elif block.kind == "moved":
+            yield _Note(
+                where,
+                f"{where.capitalize()} was moved here; it was paragraph {block.before}: "
+                f"{_shortened(tokens(block.after_text), 0, 2 * _CONTEXT)}",
+            )
+        elif block.after_last:
+            where = f"old paragraph {block.before}"
+            yield _Note(
+                where,
+                f"{where.capitalize()} was split into paragraphs {block.after} to {block.after_last}.",
+            )
+        elif block.before_last:
+            yield _Note(
+                where,
+                f"{where.capitalize()} was merged from old paragraphs {block.before} to {block.before_last}.",
+            )
+        if block.kind in ("changed", "moved", "split", "merged"):
+            yield from _hunks(where, _without(common, block.pieces))
+
+
+def _common(comparison: Comparison) -> dict[tuple[str, str], list[int]]:
+    """Words that became other words in several places, with the paragraph of each."""
+    found: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for block in comparison.blocks:
+        if block.after and len(block.pieces) > 1:
+            for removed, added in hunks_of(block.pieces):
+                if removed.strip() and added.strip():
+                    found[removed, added].append(block.after)
+    return {hunk: where for hunk, where in found.items() if len(where) >= _FEW_PLACES}
+
+
+def _without(common: Mapping[tuple[str, str], object], pieces: Sequence[Piece]) -> list[Piece]:
+    """Pieces in which changes that were told already are no changes."""
+    left: list[Piece] = []
+    for same, stretch in groupby(pieces, key=lambda piece: piece.kind == "same"):
+        held = list(stretch)
+        hunk = next(hunks_of(held), ("", ""))
+        if same or hunk in common:
+            text = "".join(piece.text for piece in held) if same else hunk[1]
+            if left and left[-1].kind == "same":
+                text = left.pop().text + text
+            left.append(Piece("same", text))
+        else:
+            left += held
+    return left
+
+
+def _hunks(where: str, pieces: Sequence[Piece]) -> Iterator[_Note]:
+    """One note for the changes that stand close together."""
+    if all(piece.kind == "same" for piece in pieces):
+        return
+    said = f"{where.capitalize()}: "
+    line = ""
+    for number, piece in enumerate(pieces):
+        if piece.kind != "same":
+            line += _marked(piece)
+            if piece.kind == "added" and number and looks_the_same(pieces[number - 1].text, piece.text):
+                line += " (which looks the same: its letters are composed of other characters)"
+            continue
+        found = tokens(piece.text)
+        first, last = number == 0, number == len(pieces) - 1
+        if not first and not last and len(found) <= 2 * _CONTEXT:
+            line += piece.text
+            continue
+        if not first:
+            yield _Note(where, said + line + _shortened(found, 0, _CONTEXT))
+        line = "" if last else _shortened(found, max(0, len(found) - _CONTEXT), len(found))
+    if line:
+        yield _Note(where, said + line)
+
+
+def _shortened(found: list[str], start: int, end: int) -> str:
+    return ("…" if start else "") + "".join(found[start:end]) + ("…" if end < len(found) else "")
+
+
+def _marked(piece: Piece) -> str:
+    return {"same": "{}", "added": "{{+{}+}}", "removed": "[-{}-]"}[piece.kind].format(piece.text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from smartwriter.pages.difference import Row, Side, marked, rows, stretches
 from smartwriter.pages.page import escaped, page
-from smartwriter.text.comparison import Comparison, compare
+from smartwriter.text.differences.comparison import Comparison, compare
 from smartwriter.text.language import language_of_script
 from smartwriter.text.wording import counted
 

@@ -8,7 +8,8 @@ from itertools import groupby
 from typing import Literal
 
 from smartwriter.pages.page import escaped
-from smartwriter.text.comparison import Comparison, Piece, Step
+from smartwriter.text.differences.comparison import Comparison, Step
+from smartwriter.text.differences.pieces import Piece
 
 Side = Literal["before", "after", "both"]
 _HIDDEN: dict[Side, str] = {"before": "added", "after": "removed", "both": ""}

@@ -13,7 +13,7 @@ from pathlib import Path
 import smartwriter.files.output as output
 from smartwriter.pages.difference import Row, marked, rows, stretches
 from smartwriter.pages.page import escaped, page, printable
-from smartwriter.text.comparison import Comparison
+from smartwriter.text.differences.comparison import Comparison
 from smartwriter.text.language import guessed_language
 from smartwriter.text.wording import counted
 from smartwriter.trials.history import History, Step

@@ -363,7 +363,9 @@ def _next_revision(
     source: Source | None = None,
     paragraphs: Sequence[int] = (),
 ) -> Revision:
-    from smartwriter.text.comparison import word_changes  # only writing needs it, and it takes long to load
+    from smartwriter.text.differences.comparison import (
+        word_changes,  # only writing needs it, and it takes long to load
+    )
 
     gained, lost = word_changes(text_of(revisions), text)
     return Revision(

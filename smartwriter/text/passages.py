@@ -47,7 +47,7 @@ def _found(text: str, old: str, known: Sequence[str], which: str) -> tuple[int, 
         if (count := _count(text, old)) != 1:
             raise Invalid(_why_not(text, old, count, which))
         return text.index(old), ()
-    from smartwriter.text.carrying import place_of  # most edits never need what it takes to load
+    from smartwriter.text.differences.carrying import place_of  # most edits never need what it takes to load
 
     counts = [_count(earlier, old) for earlier in known]
     if 1 not in counts:

@@ -13,7 +13,7 @@ from smartwriter.sessions.speakers import prompts, whole_answer
 from smartwriter.sessions.transcript import Message, messages
 from smartwriter.tasks.draft_text import shared_turn, text_of
 from smartwriter.tasks.values import Draft, Revision, Task, Turn, Usage, usage_of
-from smartwriter.text.comparison import Comparison, compare
+from smartwriter.text.differences.comparison import Comparison, compare
 from smartwriter.text.wording import counted
 from smartwriter.text.words import count_words
 from smartwriter.workspace import Workspace

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from smartwriter.text.comparison import continued
+from smartwriter.text.differences.pairing import continued
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]|$)")
 _NOTE = re.compile(r"[ ]{0,3}\[\^([^\]\s]+)\]:")

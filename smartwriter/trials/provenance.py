@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from smartwriter.tasks.values import Author, Revision
-from smartwriter.text.comparison import Continued, continued
+from smartwriter.text.differences.pairing import Continued, continued
 from smartwriter.text.words import paragraphs
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from smartwriter.tasks.draft_text import shared_turn
 from smartwriter.tasks.values import Draft, Revision, Task, Turn
-from smartwriter.text.comparison import word_changes
+from smartwriter.text.differences.comparison import word_changes
 from smartwriter.workspace import Workspace
 
 

@@ -10,7 +10,7 @@ from histories import WHEN, written_task
 from smartwriter.errors import Invalid
 from smartwriter.pages.history import export_history, history_markdown, history_page
 from smartwriter.tasks.values import MAIN, Task
-from smartwriter.text.comparison import compare
+from smartwriter.text.differences.comparison import compare
 from smartwriter.trials.history import History, Step, history_of
 from smartwriter.workspace import Workspace
 

@@ -8,7 +8,7 @@ from itertools import chain
 
 from figure import Figure, Outcome, Run
 
-from smartwriter.text.comparison import compare
+from smartwriter.text.differences.comparison import compare
 
 WORDS = 20_000
 SECONDS = 1.0

@@ -8,17 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import smartwriter.text.comparison as comparison
-from smartwriter.text.comparison import (
-    Block,
-    Continued,
-    compare,
-    continued,
-    matches,
-    notes,
-    similarity,
-    word_changes,
-)
+from smartwriter.agent.notes import notes
+from smartwriter.text.differences import alignment, likeness
+from smartwriter.text.differences.comparison import Block, compare, word_changes
+from smartwriter.text.differences.likeness import SIMILAR, similarity
+from smartwriter.text.differences.pairing import Continued, continued, matches
 from smartwriter.text.words import count_words, paragraphs
 
 WORDS = [
@@ -245,7 +239,8 @@ def test_a_text_does_not_differ_from_itself(text: str) -> None:
 def test_long_texts_are_compared_in_parts(before: str, after: str) -> None:
     """What is too long for an exact alignment is tied together at what is found once, and still exact."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(comparison, "_MAX_CELLS", 4)
+        patch.setattr(alignment, "_MAX_CELLS", 4)
+        patch.setattr(likeness, "_MAX_CELLS", 400)
         found = compare(before, after)
     assert found.before() == paragraphs(before) and found.after() == paragraphs(after)
 
@@ -305,7 +300,7 @@ def test_matches_are_equal_or_alike(before: list[str], after: list[str]) -> None
 
 def _alike(before: list[str], after: list[str], found: list[Continued], i: int) -> bool:
     parts = [text for text, one in zip(after, found, strict=True) if one.places == (i,)]
-    return any(similarity(before[i], text) >= comparison.SIMILAR for text in parts)
+    return any(similarity(before[i], text) >= SIMILAR for text in parts)
 
 
 # Split, merged, the same to a reader --------------------------------------------------------------

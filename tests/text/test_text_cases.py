@@ -19,7 +19,7 @@ from smartwriter.export.document import Document
 from smartwriter.export.export import converted
 from smartwriter.tasks.draft_text import DraftText
 from smartwriter.tasks.values import Origin
-from smartwriter.text.comparison import Comparison, compare, word_changes
+from smartwriter.text.differences.comparison import Comparison, compare, word_changes
 from smartwriter.text.passages import Edit
 from smartwriter.text.words import count
 from smartwriter.trials.edits import pick, version

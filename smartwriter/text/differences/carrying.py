@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from smartwriter.text.comparison import aligned, compare
+from smartwriter.text.differences.comparison import compare
+from smartwriter.text.differences.pieces import aligned
 from smartwriter.text.words import spans, tokens
 
 _LONG = 3  # tokens, white space aside: an untouched stretch that chance does not make again
