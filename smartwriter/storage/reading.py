@@ -55,10 +55,19 @@ def read(path: Path) -> Contents:
     except FileNotFoundError:
         roots.check(path)
         raise
+    return parse(data)
+
+
+def parse(data: bytes, start: int = 0, before: Entry | None = None) -> Contents:
+    """What lines of a journal hold.
+
+    :param start: their offset in it; the size and the places of damage count from its own start.
+    :param before: the last entry before them.
+    """
     lines = data.split(b"\n")
     entries: list[Entry] = []
     damage: list[Damage] = []
-    offset = 0
+    offset = start
     with collector_paused():
         for number, line in enumerate(lines):
             try:
@@ -69,11 +78,11 @@ def read(path: Path) -> Contents:
                 entries.append(entry)
             else:
                 next_line = lines[number + 1] if number + 1 < len(lines) else b""
-                found, bad = read_line(offset, line, entries[-1] if entries else None, next_line)
+                found, bad = read_line(offset, line, entries[-1] if entries else before, next_line)
                 entries += found
                 damage += bad
             offset += len(line) + 1
-    return Contents(entries, damage, len(data))
+    return Contents(entries, damage, start + len(data))
 
 
 def _read_settled(path: Path) -> bytes:
