@@ -15,25 +15,27 @@ import re
 import secrets
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from pydantic import ValidationError
 
 import smartwriter.storage.journal as journal
 import smartwriter.storage.reading as reading
-from smartwriter.errors import AlreadyExists, DraftNotFound, Invalid, TaskAmbiguous, TaskNotFound
+import smartwriter.tasks.addresses as addresses
+from smartwriter.errors import AlreadyExists, DraftNotFound, Invalid, TaskNotFound
 from smartwriter.files.names import readable_name
+from smartwriter.storage.growing import Growing
 from smartwriter.storage.records import V, Value, from_line, kind_of, to_line
 from smartwriter.storage.salvage import Damage, Entry
+from smartwriter.tasks.addresses import Card
 from smartwriter.tasks.values import MAIN, Choice, Draft, Origin, Task, Turn, WhatIf
-from smartwriter.text.sameness import folded, normal
+from smartwriter.text.sameness import normal
 
 _LETTERS = "bcdfghjkmnpqrstvwxz"  # no vowels, so no words; nothing that looks like a digit
 _ID_CHARACTERS = _LETTERS + "23456789"
 _DRAFT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")  # a title is one line, on a screen and in a prompt
-
-_REVISION = re.compile(r"[0-9]{1,9}")
 
 
 class TaskManager:
@@ -43,12 +45,15 @@ class TaskManager:
         """:param root: the workspace's ``.smartwriter`` folder."""
         self._root = root
         self._journal = journal.Journal(root / "tasks.jsonl")
+        self._growing = Growing(root / "tasks.jsonl")
+        self._last: _Known | None = None
 
     # Tasks -----------------------------------------------------------------------------------
 
     def all(self) -> list[Task]:
         """Every task, oldest first."""
-        return list(_latest(Task, self._read().entries, "id").values())
+        known = self._known()
+        return [task for id in known.lines if (task := known.task(id)) is not None]
 
     def damage(self) -> list[Damage]:
         """The stretches of ``tasks.jsonl`` that could not be read."""
@@ -57,7 +62,7 @@ class TaskManager:
     def refused(self) -> dict[str, str]:
         """Why a task that is there is passed over, by its id: a name in it could lead elsewhere."""
         why = dict[str, str]()
-        for id, line in _lines(Task, self._read().entries, "id").items():
+        for id, line in self._known().lines.items():
             try:
                 Task.model_validate(line)
             except ValidationError as error:
@@ -70,43 +75,34 @@ class TaskManager:
 
         :raises TaskNotFound, TaskAmbiguous:
         """
-        entries = self._read().entries
-        if task := from_line(Task, _lines(Task, entries, "id").get(wanted)):  # without a look at all others
+        known = self._known()
+        if task := known.task(wanted):  # without a look at all others
             return task
-        tasks = list(_latest(Task, entries, "id").values())
-        fitting = _fitting(tasks, wanted)[1]
+        fit = addresses.fitting(known.cards(), wanted)
         title, at, name = wanted.rpartition("@")
-        if at and not fitting and any(name in task.drafts for task in _fitting(tasks, title)[1]):
-            raise TaskNotFound(wanted, f"{wanted!r} is a draft; name its task alone: {title}")
-        return _only(wanted, fitting)
+        if at and not fit.cards:
+            near = [known.task(card.id) for card in addresses.fitting(known.cards(), title).cards]
+            if any(task and name in task.drafts for task in near):
+                raise TaskNotFound(wanted, f"{wanted!r} is a draft; name its task alone: {title}")
+        return known.needed(addresses.only(wanted, fit))
 
     def resolve(self, address: str) -> tuple[Task, Draft]:
         """The task and draft of an address, ``task@draft`` or ``task`` for its current draft.
 
-        A title may hold an ``@``: what fits exactly goes before what fits as a prefix.
-
         :raises TaskNotFound, TaskAmbiguous, DraftNotFound:
         """
-        tasks = self.all()
-        fit, found = _fitting(tasks, address)
-        wanted, at, name = address.rpartition("@")
-        if at and (before_at := _fitting(tasks, wanted))[0] > fit:
-            task = _only(wanted, before_at[1])
-            return task, self.draft(task, name or task.current)
-        task = _only(address, found)
-        return task, self.draft(task, task.current)
+        known = self._known()
+        card, name = addresses.of_draft(known.cards(), address)
+        task = known.needed(card)
+        return task, self.draft(task, name or task.current)
 
     def resolve_revision(self, address: str) -> tuple[Task, Draft, int | None]:
         """As :meth:`resolve`, for addresses that may end in ``:REVISION``.
 
-        A title may end so, too: what fits exactly without a revision goes first.
-
         :returns: None for the revision where the address names none.
         """
-        head, colon, number = address.rpartition(":")
-        if not (colon and _REVISION.fullmatch(number) and head) or _fitting(self.all(), address)[0] == 2:
-            return (*self.resolve(address), None)
-        return (*self.resolve(head), int(number))
+        address, number = addresses.of_version(self._known().cards(), address)
+        return (*self.resolve(address), number)
 
     def draft(self, task: Task, name: str) -> Draft:
         """:raises DraftNotFound: also for a dropped one."""
@@ -150,7 +146,7 @@ class TaskManager:
     def restore(self, task: Task) -> None:
         """Enter a task that ``tasks.jsonl`` has lost. One that is there, perhaps by now, stays as it is."""
         with self._journal.locked() as transaction:
-            if task.id not in _lines(Task, self._read().entries, "id"):
+            if task.id not in self._known().lines:
                 transaction.append([to_line(task)])
 
     def update(self, id: str, change: Callable[[Task], Task]) -> Task:
@@ -161,7 +157,7 @@ class TaskManager:
     def update_each(self, ids: Sequence[str], change: Callable[[Task], Task]) -> list[Task]:
         """Change several tasks as they are now, all or none. :raises TaskNotFound:"""
         with self._journal.locked() as transaction:
-            known = _lines(Task, self._read().entries, "id")
+            known = self._known().lines
             changed, lines = list[Task](), list[Entry]()
             for id in ids:
                 line = known.get(id)
@@ -238,11 +234,59 @@ class TaskManager:
     def _turns(self, task: Task, draft: str) -> journal.Journal:
         return journal.Journal(self._root / "turns" / task.id / f"{draft}.jsonl")
 
+    def _known(self) -> _Known:
+        """The tasks as they are on the disk now; what was looked at before is not looked at again."""
+        contents = self._read()
+        known = self._last
+        if known is None or known.contents is not contents:
+            known = self._last = _Known(contents, known)
+        return known
+
     def _read(self) -> reading.Contents:
         try:
-            return self._journal.read()
+            return self._growing.read()
         except FileNotFoundError:
-            return reading.Contents([], [], 0)
+            return _NO_TASKS
+
+
+_NO_TASKS = reading.Contents([], [], 0)
+
+
+class _Known:
+    """What ``tasks.jsonl`` holds, validated as far as it is asked for."""
+
+    def __init__(self, contents: reading.Contents, before: _Known | None) -> None:
+        self.contents = contents
+        self.lines = _lines(Task, contents.entries, "id")
+        """The last line of each task, in the order of their first ones."""
+        self._tasks: dict[str, tuple[Entry, Task | None]] = before._tasks if before else {}
+        self._cards: list[Card] | None = None
+
+    def task(self, id: str) -> Task | None:
+        """None where there is none, or one that cannot be used."""
+        if (line := self.lines.get(id)) is None:
+            return None
+        found = self._tasks.get(id)
+        if found is None or found[0] is not line:
+            found = self._tasks[id] = line, from_line(Task, line)
+        return found[1]
+
+    def needed(self, card: Card) -> Task:
+        """:raises TaskNotFound:"""
+        if (task := self.task(card.id)) is None:
+            raise TaskNotFound(card.id)
+        return task
+
+    def cards(self) -> list[Card]:
+        if self._cards is None:
+            self._cards = [
+                Card(id, str(line.get("title", "")), partial(self._is_usable, id))
+                for id, line in self.lines.items()
+            ]
+        return self._cards
+
+    def _is_usable(self, id: str) -> bool:
+        return self.task(id) is not None
 
 
 def free_draft_name(task: Task, wanted: str | None) -> str:
@@ -281,28 +325,6 @@ def _lines(model: type[Value], entries: list[Entry], key: str) -> dict[str, Entr
         for entry in entries
         if entry.get("type") == kind and isinstance(entry.get(key), str)
     }
-
-
-def _fitting(tasks: list[Task], wanted: str) -> tuple[int, list[Task]]:
-    """The tasks that fit best, and how: 2 exactly, 1 as a prefix, 0 not at all."""
-    key = folded(wanted)
-    tests: list[tuple[int, Callable[[Task], bool]]] = [
-        (2, lambda task: task.id == key),
-        (2, lambda task: folded(task.title) == key),
-        (1, lambda task: task.id.startswith(key) or folded(task.title).startswith(key)),
-    ]
-    for fit, test in tests if key else ():
-        if found := [task for task in tasks if test(task)]:
-            return fit, found
-    return 0, []
-
-
-def _only(wanted: str, found: list[Task]) -> Task:
-    if not found:
-        raise TaskNotFound(wanted)
-    if len(found) > 1:
-        raise TaskAmbiguous(wanted, [(task.id, task.title) for task in found])
-    return found[0]
 
 
 def _new_id(taken: set[str]) -> str:

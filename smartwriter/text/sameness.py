@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
 
 
 def normal(name: str) -> str:
@@ -10,6 +11,7 @@ def normal(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
+@lru_cache(maxsize=1 << 16)  # thousands of titles, for each name that is typed
 def folded(name: str) -> str:
     """The same for names that a writer takes for the same when typing one: in any case, with blank edges."""
     return normal(name).strip().casefold()
