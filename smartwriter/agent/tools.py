@@ -153,7 +153,7 @@ class DraftTools:
 
     def _present(self) -> tuple[str, int]:
         self._text.take_hand_edit(self.turn)
-        revisions = self._text.revisions()
+        revisions = self._text.newest()
         return text_of(revisions), current_number(revisions)
 
     async def _write(self, arguments: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from smartwriter.storage.salvage import Entry
 _BLOCK_BYTES = 1 << 18
 
 
-def newest(path: Path) -> Iterator[Entry]:
+def newest_first(path: Path) -> Iterator[Entry]:
     """The entries of a journal, the newest first, read only as far as they are asked for.
 
     Where a line is damaged, all is read: what can be saved of it depends on those before and after it.

@@ -29,6 +29,7 @@ import smartwriter.system.bounds as bounds
 from smartwriter.errors import Invalid, RevisionNotFound, TextConflict
 from smartwriter.files.utf8 import decoded
 from smartwriter.files.whole import once_saved
+from smartwriter.storage.newest import newest_first
 from smartwriter.storage.records import from_line, to_line
 from smartwriter.storage.salvage import Entry
 from smartwriter.tasks.commands import is_command
@@ -36,6 +37,8 @@ from smartwriter.tasks.values import ANSWERED, DIED, Author, Breaks, Revision, S
 from smartwriter.text.passages import Edit, appended, edited, in_the_manner_of
 
 MAX_TEXT_BYTES = 1 << 20
+_TOLD_BY = 2
+"""Revisions: the one that has the text, and the one before it, for a crash between them and the file."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class DraftText:
         """:param address: what it is called in messages."""
         self.path = path
         self._address = address
+        self._revisions = revisions
         self._journal = journal.Journal(revisions)
         self._trash = trash
 
@@ -77,20 +81,40 @@ class DraftText:
             return []
         return [revision for line in lines if (revision := from_line(Revision, line))]
 
+    def newest(self, back_to: int | None = None) -> list[Revision]:
+        """The last revisions, oldest first: as many as tell the text, and the one before it.
+
+        :param back_to: so far, too, that the text is among them as it was at this revision.
+        """
+        found, texts = list[Revision](), 0
+        with contextlib.suppress(FileNotFoundError):
+            for line in newest_first(self._revisions):
+                if (revision := from_line(Revision, line)) is None:
+                    continue
+                found.append(revision)
+                texts += not revision.aside
+                reached = back_to is None or (revision.number <= back_to and not revision.aside)
+                if texts >= _TOLD_BY and reached:
+                    break
+        return found[::-1]
+
     def revision(self, number: int) -> Revision:
         """:raises RevisionNotFound:"""
-        revisions = self.revisions()
-        for revision in revisions:
-            if revision.number == number:
-                return revision
-        raise RevisionNotFound(self._address, number, len(revisions))
+        last = 0
+        with contextlib.suppress(FileNotFoundError):
+            for line in newest_first(self._revisions):
+                revision = from_line(Revision, line)
+                if revision and revision.number == number:
+                    return revision
+                last = max(last, revision.number if revision else 0)
+        raise RevisionNotFound(self._address, number, last)
 
     def read(self) -> str:
         """The text as it is in the file now; empty before the first revision.
 
         :raises Invalid: when the file is not UTF-8: guessing at it would lose what it says.
         """
-        revisions = self.revisions()
+        revisions = self.newest()
         text = self._read_file()
         if text is None or self._is_behind(revisions, text):
             return text_of(revisions)
@@ -106,7 +130,7 @@ class DraftText:
         Who uses the draft next makes up for it.
         """
         with contextlib.suppress(Invalid):
-            return self._is_behind(self.revisions(), self._read_file())
+            return self._is_behind(self.newest(), self._read_file())
         return False
 
     # Writing ---------------------------------------------------------------------------------
@@ -152,11 +176,10 @@ class DraftText:
         :raises TextConflict: when it did in revision ``base``; that version is kept beside the writer's.
         """
         with self._journal.locked() as transaction:
-            draft = self._catch_up(transaction, turn)
+            known_to_it = [number for number in (base, told) if number is not None]
+            draft = self._catch_up(transaction, turn, back_to=min(known_to_it, default=None))
             known = [
-                text_of(revision for revision in draft if revision.number <= number)
-                for number in (base, told)
-                if number is not None
+                text_of(revision for revision in draft if revision.number <= number) for number in known_to_it
             ]
             try:
                 text = edited(text_of(draft), edits, known)
@@ -191,19 +214,19 @@ class DraftText:
         :param turn: the one that runs, or the next one.
         :param restore: write a file that is gone again.
         """
-        revisions = self.revisions()
+        revisions = self.newest()
         text = self._settled(text_of(revisions))
         exists = current_number(revisions) > 0
         as_recorded = text == text_of(revisions) or (text is None and not (restore and exists))
         if as_recorded and not self._next.exists():
             return HandEdit()
         with self._journal.locked() as transaction:
-            before = self.revisions()
+            before = current_number(self.newest())
             after = self._catch_up(transaction, turn)
             gone = self._read_file() is None and current_number(after) > 0
             if gone and restore:
                 durable.write_document(self._place, text_of(after))
-        return HandEdit(after[-1] if len(after) > len(before) else None, gone and restore)
+        return HandEdit(after[-1] if current_number(after) > before else None, gone and restore)
 
     def keep_cut_off(
         self,
@@ -242,9 +265,11 @@ class DraftText:
 
     # Under the lock --------------------------------------------------------------------------
 
-    def _catch_up(self, transaction: journal.Transaction, turn: int) -> list[Revision]:
-        """The revisions, the writer's hand edit included, with the file as the last one says."""
-        revisions = self.revisions()
+    def _catch_up(
+        self, transaction: journal.Transaction, turn: int, back_to: int | None = None
+    ) -> list[Revision]:
+        """The newest revisions, the writer's hand edit included, with the file as the last one says."""
+        revisions = self.newest(back_to)
         text = self._settled(text_of(revisions))
         if self._is_behind(revisions, text):
             durable.move(self._next, self._place)

@@ -85,7 +85,7 @@ class Opening:
         tasks.record(self.task, draft, [*cut_off.values()])
         self._of.live.begin()
         tasks.record(self.task, draft, [turn])  # last: refused before, there is no turn
-        has_text = bool(text_of(self._of.text.revisions()))
+        has_text = bool(text_of(self._of.text.newest()))
         return Start(turn, turns, said, system_prompt(self.task, memory), resume, has_text)
 
     def _cut_off(self, turn: Turn) -> Turn:

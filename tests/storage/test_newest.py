@@ -13,7 +13,7 @@ from smartwriter.storage import growing as growing_module
 from smartwriter.storage import journal, reading
 from smartwriter.storage import newest as newest_module
 from smartwriter.storage.growing import Growing
-from smartwriter.storage.newest import newest
+from smartwriter.storage.newest import newest_first
 from smartwriter.storage.reading import Contents
 from smartwriter.storage.salvage import Entry
 
@@ -34,7 +34,7 @@ def test_from_its_end_a_journal_holds_what_it_holds(
     path.write_bytes(data[:at] + rubbish + data[at:])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(newest_module, "_BLOCK_BYTES", block)
-        assert list(newest(path)) == reading.read(path).entries[::-1]
+        assert list(newest_first(path)) == reading.read(path).entries[::-1]
 
 
 def test_only_what_is_asked_for_is_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +49,7 @@ def test_only_what_is_asked_for_is_read(path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(newest_module, "_BLOCK_BYTES", 1000)
     monkeypatch.setattr(newest_module, "_read", noted)
-    assert numbers([next(newest(path))]) == [199]
+    assert numbers([next(newest_first(path))]) == [199]
     assert len(read) == 1
 
 
