@@ -76,6 +76,7 @@ class Workspace:
     @classmethod
     def create(cls, root: Path) -> Workspace:
         """Make a folder a workspace. One that is one already stays as it is."""
+        root = root.absolute()  # what is private is known by where it lies
         durable.make_folder(root / _HIDDEN)
         durable.make_folder(root / "collections")
         if not (root / _HIDDEN / "config.toml").exists():

@@ -445,3 +445,13 @@ def test_a_task_finds_its_collection_in_another_unicode_form(workspace: Workspac
     other = workspace.new_task("渡口", NFC)
     assert workspace.text(other, MAIN).path.parent != workspace.text(task, MAIN).path.parent
     assert other.project_key == task.project_key
+
+
+def test_a_workspace_made_here_is_nobody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However its folder is named, by a relative path too, its records are the writer's alone."""
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path / "one")
+    made = [Workspace.create(Path()), Workspace.create(Path("../two"))]
+    records = [path for one in made for path in (one.hidden, *one.hidden.rglob("*"))]
+    assert [path for path in records if path.stat().st_mode & 0o077] == []
