@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -34,9 +33,10 @@ from smartwriter.sessions.store import FileSessionStore
 from smartwriter.sessions.transcript import Transcript
 from smartwriter.storage.identity import Identity, identify
 from smartwriter.storage.lease import Lease, wanted_path
+from smartwriter.storage.places import Places
 from smartwriter.tasks.draft_text import DraftText, HandEdit
 from smartwriter.tasks.manager import TaskManager
-from smartwriter.tasks.values import ANSWERED, UNFILED, Draft, Task, Turn, TurnState
+from smartwriter.tasks.values import ANSWERED, MAIN, UNFILED, Draft, Task, Turn, TurnState
 from smartwriter.text.sameness import folded, normal
 from smartwriter.turns.outbox import Outbox
 from smartwriter.turns.parts import knows, place
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
     from smartwriter.memory.series import Series
 
-_HIDDEN = bounds.HIDDEN
 _MAX_DEPTH = 8  # of collections in collections
 
 
@@ -60,10 +59,11 @@ class Workspace:
         :raises Invalid: for one of another user, unless the writer's own settings allow it.
         """
         self.root = root.absolute()
-        self.hidden = self.root / _HIDDEN
+        self.hidden = self.root / bounds.HIDDEN
+        self.places = Places(self.hidden)
         if not self.hidden.is_dir():
             raise NotAWorkspace(root)
-        bounds.checked(self.hidden / "config.toml", of_records=True)
+        bounds.checked(self.places.config, of_records=True)
         bounds.check_owner(self.root)
         for folder in (self.root, self.hidden):  # gone in a turn, they are not made anew at the old place
             roots.hold(folder)
@@ -77,10 +77,11 @@ class Workspace:
     def create(cls, root: Path) -> Workspace:
         """Make a folder a workspace. One that is one already stays as it is."""
         root = root.absolute()  # what is private is known by where it lies
-        durable.make_folder(root / _HIDDEN)
+        places = Places(root / bounds.HIDDEN)
+        durable.make_folder(places.hidden)
         durable.make_folder(root / "collections")
-        if not (root / _HIDDEN / "config.toml").exists():
-            durable.write_document(root / _HIDDEN / "config.toml", config.TEMPLATE)
+        if not places.config.exists():
+            durable.write_document(places.config, config.TEMPLATE)
         workspace = cls(root)
         workspace.identify()
         return workspace
@@ -90,7 +91,7 @@ class Workspace:
         """The workspace that a folder lies in. :raises NotAWorkspace:"""
         folder = folder.absolute()
         for candidate in [folder, *folder.parents]:
-            if (candidate / _HIDDEN).is_dir():
+            if bounds.is_workspace(candidate):
                 return cls(candidate)
         raise NotAWorkspace(folder)
 
@@ -106,7 +107,7 @@ class Workspace:
 
     @property
     def config_path(self) -> Path:
-        return self.hidden / "config.toml"
+        return self.places.config
 
     def config_problems(self) -> list[str]:
         """A sentence for each setting here that has no effect. :raises Invalid: as :meth:`config`."""
@@ -236,11 +237,10 @@ class Workspace:
 
     def text(self, task: Task, draft: str) -> DraftText:
         folder = self.task_collection(task).path / "drafts" / task.folder
-        when = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{time.time_ns() % 10**9:09d}"
         return DraftText(
             folder / f"{draft}.md",
-            self.hidden / "revisions" / task.id / f"{draft}.jsonl",
-            self.hidden / "trash" / "drafts" / f"{task.id}-{draft}.{when}.md",
+            self.places.revisions(task.id, draft),
+            self.places.trash("drafts", f"{task.id}-{draft}", ".md"),
             task.address(draft),
         )
 
@@ -313,11 +313,11 @@ class Workspace:
 
     def live_path(self, task: Task, draft: str) -> Path:
         """Where the events of a draft's last turn are."""
-        return self.hidden / "live" / task.id / f"{draft}.jsonl"
+        return self.places.live(task.id, draft)
 
     def stop_path(self, task: Task, draft: str) -> Path:
         """The file that asks the process that writes a draft to stop."""
-        return self.hidden / "locks" / task.id / f"{draft}.stop"
+        return self.places.stop(task.id, draft)
 
     def lease(self, task: Task, draft: str, *, gives_way: bool = False) -> Lease:
         """:param gives_way: who holds it lets it go when it is idle and another process asks for it."""
@@ -327,16 +327,13 @@ class Workspace:
 
             return LiveJournal.has_ended(self.live_path(task, draft))
 
-        path = self.hidden / "turns" / task.id / f"{draft}.lease"
-        earlier = self._earlier_lease_path(task, draft)
+        path = self.places.lease(task.id, draft)
+        earlier = self.places.earlier_lease(task.id, draft)
         return Lease(path, task.address(draft), is_idle, earlier, gives_way=gives_way)
 
     def wanted_path(self, task: Task, draft: str) -> Path:
         """The file that asks an idle process to give a draft's lease up."""
-        return wanted_path(self._earlier_lease_path(task, draft))
-
-    def _earlier_lease_path(self, task: Task, draft: str) -> Path:
-        return self.hidden / "locks" / task.id / f"{draft}.lock"
+        return wanted_path(self.places.earlier_lease(task.id, draft))
 
     def outbox(self, task: Task, draft: str) -> Outbox:
         """The prompts of a draft that wait for their turn."""
@@ -344,18 +341,18 @@ class Workspace:
         def begun() -> set[str]:
             return {turn.uuid for turn in self.tasks.turns(task, draft)}
 
-        return Outbox(self.hidden / "outbox" / task.id / f"{draft}.jsonl", begun)
+        return Outbox(self.places.outbox(task.id, draft), begun)
 
     def waiting(self, task: Task) -> int:
         """How many prompts wait in a task's drafts."""
-        if not (self.hidden / "outbox" / task.id).is_dir():
+        if not self.places.outbox(task.id, MAIN).parent.is_dir():
             return 0
         return sum(len(self.outbox(task, draft).waiting()) for draft in task.live_drafts)
 
     def fork_lease(self, task: Task) -> Lease:
         """Held while a fork of a task is made: of one at a time."""
-        path = self.hidden / "turns" / task.id / "fork"
-        return Lease(path, f"A fork of {task.id}", earlier=self.hidden / "locks" / task.id / "fork")
+        path, earlier = self.places.fork_lease(task.id), self.places.earlier_fork_lease(task.id)
+        return Lease(path, f"A fork of {task.id}", earlier=earlier)
 
     def _unfiled(self) -> Collection:
         return Collection(UNFILED, self.root / "collections" / UNFILED)

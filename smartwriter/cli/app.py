@@ -177,7 +177,7 @@ def in_workspace(command: Callable[..., Any]) -> Callable[..., Any]:
         if damage := workspace.tasks.damage():
             places = ", ".join(f"byte {stretch.offset}" for stretch in damage[:3])
             secho(
-                f"Warning: {workspace.hidden / 'tasks.jsonl'} is damaged at {places}; "
+                f"Warning: {workspace.places.tasks} is damaged at {places}; "
                 "the other lines are used, and nothing in it is deleted.",
                 err=True,
                 fg="yellow",

@@ -144,7 +144,7 @@ async def _watch(
                 path: LiveReader(path, start if after is None else after)
                 for path, start in zip(paths, starts, strict=True)
             }
-            async for event in follow_all(workspace.hidden / "live", readers):
+            async for event in follow_all(workspace.places.live_folder, readers):
                 show(event)
 
         async def tell_of_the_dead() -> None:

@@ -47,7 +47,7 @@ def examine_draft(workspace: Workspace, task: Task, draft: Draft) -> Iterator[Fi
     try:
         turns = workspace.tasks.turns(task, draft.name)
     except OSError as error:
-        path = workspace.hidden / "turns" / task.id / f"{draft.name}.jsonl"
+        path = workspace.places.turns(task.id, draft.name)
         yield Finding("turns", path, f"cannot be read: {error.strerror}", f"{address} cannot go on")
         turns = []
     yield from _transcript(workspace, task, draft, turns)
@@ -137,7 +137,7 @@ def _unanswered(
 
 
 def _turns(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]) -> Iterator[Finding]:
-    path = workspace.hidden / "turns" / task.id / f"{draft.name}.jsonl"
+    path = workspace.places.turns(task.id, draft.name)
     address = task.address(draft.name)
     numbers = [turn.number for turn in turns]
     if numbers != list(range(1, len(numbers) + 1)):
@@ -157,7 +157,7 @@ def _turns(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]) ->
 
 
 def _revisions(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]) -> Iterator[Finding]:
-    path = workspace.hidden / "revisions" / task.id / f"{draft.name}.jsonl"
+    path = workspace.places.revisions(task.id, draft.name)
     text = workspace.text(task, draft.name)
     try:
         revisions = text.revisions()

@@ -18,9 +18,7 @@ _TOLD = 8  # stretches, of one file
 
 def examine_journals(workspace: Workspace) -> Iterator[Finding]:
     """Whatever holds a journal's entries, wherever in the workspace it lies."""
-    for path in sorted(workspace.hidden.rglob("*.jsonl")):
-        if path.is_relative_to(workspace.hidden / "trash"):
-            continue
+    for path in workspace.places.journals():
         try:
             contents = reading.read(path)
         except FileNotFoundError:  # another process has just moved it
@@ -50,7 +48,7 @@ def _empty(workspace: Workspace, path: Path) -> Finding:
 def _damaged(workspace: Workspace, path: Path, damage: Sequence[Damage]) -> Finding:
     places = ", ".join(f"{stretch.length} bytes at {stretch.offset}" for stretch in damage[:_TOLD])
     more = f" and {len(damage) - _TOLD} more stretches" if len(damage) > _TOLD else ""
-    cache = path.is_relative_to(workspace.hidden / "cache")
+    cache = workspace.places.is_cache(path)
     return Finding(
         "damage",
         path,

@@ -29,8 +29,7 @@ _RESTS_S = 60.0  # what is moved at once, and was not for so long, nobody moves 
 
 def examine_leases(workspace: Workspace) -> Iterator[Finding]:
     """Locks of processes that are gone."""
-    leases = (*workspace.hidden.glob("turns/*/*.lease"), *workspace.hidden.glob("locks/*/*"))
-    for path in sorted((*leases, *workspace.hidden.glob("turns/*/fork"))):
+    for path in workspace.places.leases():
         if bounds.is_own_record(path) and path.is_file() and (holder := left_by(path)):
             yield Finding(
                 "lease",
@@ -79,7 +78,7 @@ def _next_versions(workspace: Workspace) -> Iterator[Finding]:
 
 
 def _parts(workspace: Workspace) -> Iterator[Finding]:
-    for path in sorted({*(workspace.hidden / "spool").glob("*"), *workspace.spool.paths()}):
+    for path in sorted({*workspace.places.spool.glob("*"), *workspace.spool.paths()}):
         yield Finding(
             "spool",
             path,
@@ -127,11 +126,7 @@ def _is_of_memory(path: Path) -> bool:
 def put_away(workspace: Workspace, path: Path) -> None:
     """Move a file to the trash."""
     with contextlib.suppress(FileNotFoundError):
-        durable.move(path, workspace.hidden / "trash" / "leftovers" / _stamped(path.name))
-
-
-def _stamped(name: str) -> str:
-    return f"{now():%Y%m%dT%H%M%S%f}{name}"
+        durable.move(path, workspace.places.trash("leftovers", path.name))
 
 
 def examine_conflicts(workspace: Workspace, tasks: list[Task]) -> Iterator[Finding]:

@@ -33,7 +33,7 @@ def examine_lost(workspace: Workspace, tasks: list[Task]) -> Iterator[Finding]:
         else:
             yield Finding(
                 "lost-task",
-                workspace.hidden / "turns" / id,
+                workspace.places.turns(id, MAIN).parent,
                 f"has turns of a task {id} that tasks.jsonl does not know",
                 "its sessions and texts are still there",
                 "enter it again, with its drafts and under the name of its folder",
@@ -45,7 +45,7 @@ def examine_sessions(workspace: Workspace, known: set[Path]) -> Iterator[Finding
     """Sessions that belong to no draft. :param known: those that do."""
     waiting = {turn.session_id for id in _recorded(workspace) for turn in _turns_of(workspace, id)}
     uuids: dict[Path, set[str]] = {}
-    for path in sorted((workspace.hidden / "sessions").glob("*/*.jsonl")):
+    for path in workspace.places.transcripts():
         if path in known:
             continue
         forked = path.stem not in waiting and _was_forked(path, known, uuids)
@@ -63,9 +63,7 @@ def examine_sessions(workspace: Workspace, known: set[Path]) -> Iterator[Finding
 
 def _recorded(workspace: Workspace) -> list[str]:
     """The ids of all tasks that have turns or texts."""
-    folders = (workspace.hidden / "turns", workspace.hidden / "revisions")
-    ids = {path.name for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_dir()}
-    return sorted(filter(is_plain_name, ids))
+    return sorted(filter(is_plain_name, workspace.places.recorded()))
 
 
 # Forks that were cut off --------------------------------------------------------------------------
@@ -196,11 +194,10 @@ class _Record:
 
 def _records(workspace: Workspace, id: str) -> dict[str, _Record]:
     """What there is of each draft of a task, by name; ``main`` first."""
-    turns, revisions = workspace.hidden / "turns" / id, workspace.hidden / "revisions" / id
-    names = {path.stem for folder in (turns, revisions) for path in folder.glob("*.jsonl")}
-    found = {}
+    places, found = workspace.places, {}
+    names = places.drafts_of(id)
     for name in sorted(filter(is_plain_name, names), key=lambda name: (name != MAIN, name)):
-        paths = [turns / f"{name}.jsonl", revisions / f"{name}.jsonl"]
+        paths = [places.turns(id, name), places.revisions(id, name)]
         taken = {turn.uuid: turn for turn in _values(Turn, paths[0])}
         found[name] = _Record(
             next((path for path in paths if path.exists()), paths[0]),
@@ -269,14 +266,14 @@ def _recover_task(workspace: Workspace, id: str) -> None:
 
 
 def _project(workspace: Workspace, session_id: str) -> str:
-    paths = (workspace.hidden / "sessions").glob(f"*/{session_id}.jsonl")
+    paths = workspace.places.transcripts(session_id)
     return next((original(path.parent.name) for path in paths), "")
 
 
 def _was_dropped(workspace: Workspace, id: str, name: str, found: tuple[Collection, str] | None) -> bool:
     if found is None or name == MAIN or (found[0].path / "drafts" / found[1] / f"{name}.md").exists():
         return False
-    return any((workspace.hidden / "trash" / "drafts").glob(f"{id}-{name}.*.md"))
+    return bool(workspace.places.in_trash("drafts", f"{id}-{name}"))
 
 
 def _folder(workspace: Workspace, records: dict[str, _Record]) -> tuple[Collection, str] | None:

@@ -50,7 +50,7 @@ def _refused_tasks(workspace: Workspace) -> Iterator[Finding]:
     for id, why in workspace.tasks.refused().items():
         yield Finding(
             "task",
-            workspace.hidden / "tasks.jsonl",
+            workspace.places.tasks,
             f"has a task {id!r} that is passed over",
             f"a value of it is not one that SmartWriter writes ({why})",
         )

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import smartwriter.files.durable as durable
 from smartwriter.errors import Invalid, JournalError
-from smartwriter.system.bounds import HIDDEN
+from smartwriter.system.bounds import HIDDEN, is_workspace
 
 STDOUT = Path("-")
 """What means standard output in a file's place."""
@@ -81,7 +81,7 @@ def _check_place(path: Path, target: Path) -> None:
     if HIDDEN in parts[:-1]:
         raise Invalid(f"{path} lies where the workspace keeps its records; export to another folder.")
     for folder in target.parents:
-        if (folder / HIDDEN).is_dir():
+        if is_workspace(folder):
             inside = [part.casefold() for part in target.relative_to(folder).parts]
             is_text = inside[-1].endswith(".md") and inside[0] == "collections"
             if is_text or inside == ["claude.md"]:

@@ -34,6 +34,7 @@ from smartwriter.files.durable import move, write_document
 from smartwriter.memory.budget import arranged
 from smartwriter.memory.files import LeftOut, MemoryFile, filename, left_out, read_folder
 from smartwriter.memory.snapshot import Memory
+from smartwriter.system.bounds import is_workspace
 from smartwriter.text.sameness import normal
 from smartwriter.text.token_count import BUDGET_TOKENS
 
@@ -98,7 +99,7 @@ class Collection:
         outer = [self.path, *self.path.parents][:depth][::-1]
         folders = [("/".join(parts[: level + 1]), folder) for level, folder in enumerate(outer)]
         root = outer[0].parent
-        if root.name == "collections" and (root.parent / ".smartwriter").is_dir():
+        if root.name == "collections" and is_workspace(root.parent):
             return [("", root.parent), *folders], root.parent
         return folders, root
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from smartwriter.memory.collection import plain_key
 from smartwriter.storage.journal import Journal, Transaction
+from smartwriter.storage.places import Places
 
 
 def journal_of(hidden: Path, name: str) -> Journal:
     """Of what is proposed for the collection of a name."""
-    return Journal(hidden / "proposals" / f"{plain_key(name)}.jsonl")
+    return Journal(Places(hidden).proposals(plain_key(name)))
 
 
 @contextlib.contextmanager

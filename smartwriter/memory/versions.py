@@ -29,6 +29,7 @@ from smartwriter.memory.collection import plain_key
 from smartwriter.memory.files import MemoryFile
 from smartwriter.memory.snapshot import Memory
 from smartwriter.storage.journal import Journal
+from smartwriter.storage.places import Places
 from smartwriter.storage.records import Value, from_line, now, to_line
 from smartwriter.text.sameness import normal
 
@@ -49,7 +50,8 @@ class MemoryVersions:
 
     def __init__(self, hidden: Path) -> None:
         """:param hidden: the workspace's ``.smartwriter``."""
-        self.folder = hidden / "memory"
+        self._places = Places(hidden)
+        self.folder = self._places.memory
 
     def keep(self, memory: Memory) -> None:
         """Keep what is new in a memory. Nothing is written when nothing is.
@@ -120,7 +122,7 @@ class MemoryVersions:
         return versions[-1].files if versions else {}
 
     def _path(self, sha256: str) -> Path:
-        return self.folder / f"{sha256}.md"
+        return self._places.memory_version(sha256)
 
     def _journal(self, collection: str) -> Journal:
-        return Journal(self.folder / f"{plain_key(collection)}.jsonl")
+        return Journal(self._places.memory_log(plain_key(collection)))

@@ -14,7 +14,6 @@ anywhere leaves nothing half-written, and finishing again completes it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -135,7 +134,7 @@ class _Article:
 def _article(workspace: Workspace, task: Task, series: Series) -> _Article:
     workspace.take_hand_edit(task, task.current)
     texts = {name: workspace.text(task, name) for name in task.drafts}
-    return _Article(task, workspace.tasks, series, texts, workspace.hidden / "trash" / "articles")
+    return _Article(task, workspace.tasks, series, texts, workspace.places.trash("articles", task.id, ".md"))
 
 
 def _finish(article: _Article, text: str, summary: Summary, on: date | None) -> Finished:
@@ -207,8 +206,7 @@ def _put_in_place(article: _Article, text: str) -> None:
     path, data = article.path, _bytes_of(text)
     if path.exists() and (old := bounds.read_regular(path)) != data:
         # Copied, not moved: at no moment is there no article.
-        when = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{time.time_ns() % 10**9:09d}"
-        durable.write_document(article.trash / f"{article.task.id}.{when}.md", old)
+        durable.write_document(article.trash, old)
     durable.make_folder(path.parent)
     # Who keeps the draft from other people's eyes keeps the article from them.
     mode = bounds.mode_of(article.text.path)

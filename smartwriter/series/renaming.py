@@ -16,7 +16,6 @@ from smartwriter.errors import AlreadyExists, CollectionNotFound, DraftBusy, Inv
 from smartwriter.files.names import readable_name
 from smartwriter.memory.collection import NO_COLLECTIONS, Collection, lies_in, plain_key
 from smartwriter.storage.lease import Lease
-from smartwriter.storage.records import now
 from smartwriter.tasks.values import Draft, Task
 from smartwriter.text.sameness import normal
 from smartwriter.workspace import Workspace
@@ -47,9 +46,7 @@ def rename_collection(workspace: Workspace, old: str, new: str) -> tuple[Collect
                 raise DraftBusy(address, lease.holder())
             leases.enter_context(lease)
         if there is not None and target is not None:
-            durable.move(
-                there.path, workspace.hidden / "trash" / "collections" / f"{plain_key(old)}.{_when()}"
-            )
+            durable.move(there.path, workspace.places.trash("collections", plain_key(old)))
         elif there is not None:
             _move(workspace, there, new)
         collection = workspace.collection(new)
@@ -70,10 +67,6 @@ def _is_shell(workspace: Workspace, there: Collection, tasks: Iterable[Task], ne
         return False
     names = ((_renamed(task.collection, there.name, new), task.folder) for task in tasks)
     return any((workspace.root / "collections" / name / "drafts" / folder).is_dir() for name, folder in names)
-
-
-def _when() -> str:
-    return f"{now():%Y%m%dT%H%M%S%f}"
 
 
 def _leases(workspace: Workspace, task: Task) -> Iterator[tuple[str, Lease]]:
@@ -146,7 +139,7 @@ def _move_proposals(workspace: Workspace, collection: Collection, old: str, new:
     """What waits for review goes along, also for the collections in it."""
     for name in _names(workspace, collection):
         before = old + name[len(new) :]
-        trash = workspace.hidden / "trash" / "proposals" / f"{plain_key(before)}.{_when()}.jsonl"
+        trash = workspace.places.trash("proposals", plain_key(before), ".jsonl")
         series = workspace.series(Collection(name, collection.path))
         series.proposals.take_over(before, trash)
 

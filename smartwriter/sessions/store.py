@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterator
 from itertools import islice
@@ -33,6 +32,7 @@ import smartwriter.system.children as forks
 import smartwriter.system.roots as roots
 from smartwriter.files.names import original, project_name, session_name
 from smartwriter.sessions.summaries import Summaries
+from smartwriter.storage.places import Places
 from smartwriter.storage.salvage import Damage, Entry
 from smartwriter.system.threads import to_the_end
 
@@ -72,6 +72,7 @@ class FileSessionStore:
             before it raises ``JournalBusy``. Keep it well under the SDK's 60 s.
         """
         self.root = Path(root).absolute()
+        self._places = Places(self.root)
         self._durability = durability
         self._lock_timeout_s = lock_timeout_s
         self._journals: OrderedDict[Path, journal.Journal] = OrderedDict()
@@ -203,11 +204,11 @@ class FileSessionStore:
     # Blocking --------------------------------------------------------------------------------
 
     def _project(self, project_key: str) -> Path:
-        return self.root / "sessions" / project_name(project_key)
+        return self._places.sessions / project_name(project_key)
 
     def _summaries(self, project_key: str) -> Summaries:
         name = project_name(project_key)
-        cache = self.root / "cache" / "summaries" / f"{name}.jsonl"
+        cache = self._places.summaries(name)
         return self._listings.setdefault(name, Summaries(cache, self._project(project_key)))
 
     def _journal(self, path: Path) -> journal.Journal:
@@ -256,8 +257,7 @@ class FileSessionStore:
 
     def _trash(self, key: SessionKey) -> Path:
         project, session = project_name(key["project_key"]), session_name(key["session_id"])
-        when = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-        return self.root / "trash" / project / f"{session}.{when}-{time.time_ns() % 10**9:09d}"
+        return self._places.trash(project, session)
 
     def _list_subkeys(self, folder: Path) -> list[str]:
         roots.check_or_hold(self.root)
@@ -271,7 +271,7 @@ class FileSessionStore:
 
     def _projects(self) -> list[str]:
         roots.check_or_hold(self.root)
-        folder = self.root / "sessions"
+        folder = self._places.sessions
         if not folder.is_dir():
             return []
         return sorted(original(item.name) for item in folder.iterdir() if item.is_dir())

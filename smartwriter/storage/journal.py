@@ -19,7 +19,6 @@ import contextlib
 import errno
 import os
 import random
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -36,6 +35,7 @@ import smartwriter.system.children as forks
 import smartwriter.system.roots as roots
 from smartwriter.errors import JournalBusy, JournalError
 from smartwriter.storage.encoding import Line, encode
+from smartwriter.storage.places import stamp
 from smartwriter.storage.reading import Contents, File, file_of, writing
 from smartwriter.storage.salvage import Entry
 from smartwriter.storage.seen import Seen
@@ -285,7 +285,7 @@ def rewrite(path: Path, change: Callable[[list[Entry]], list[Entry]]) -> Path:
     The only thing that ever changes old bytes, and only on a person's command.
     """
     with Journal(path).locked():
-        kept = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%dT%H%M%S')}-{secrets.token_hex(2)}")
+        kept = path.with_name(f"{path.name}.damaged-{stamp()}")
         os.link(path, kept)
         durable.write_document(path, b"".join(map(encode, change(reading.read(path).entries))))
     return kept

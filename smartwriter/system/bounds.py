@@ -21,6 +21,11 @@ HIDDEN = ".smartwriter"
 _INSIDE = f"{os.sep}{HIDDEN}{os.sep}"
 
 
+def is_workspace(folder: Path) -> bool:
+    """Whether a folder has records in it."""
+    return (folder / HIDDEN).is_dir()
+
+
 def is_record(path: Path) -> bool:
     """Whether a path is that of ``.smartwriter`` or of something in it: nobody else's business."""
     return _INSIDE in f"{path}{os.sep}"
@@ -181,7 +186,7 @@ def links(hidden: Path) -> Iterator[Path]:
 
 def _root(path: Path) -> Path | None:
     for folder in path.parents:
-        if (folder / HIDDEN).is_dir():
+        if is_workspace(folder):
             return folder
     return None
 

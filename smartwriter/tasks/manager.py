@@ -26,6 +26,7 @@ import smartwriter.tasks.addresses as addresses
 from smartwriter.errors import AlreadyExists, DraftNotFound, Invalid, TaskNotFound
 from smartwriter.files.names import readable_name
 from smartwriter.storage.growing import Growing
+from smartwriter.storage.places import Places
 from smartwriter.storage.records import V, Value, from_line, kind_of, to_line
 from smartwriter.storage.salvage import Damage, Entry
 from smartwriter.tasks.addresses import Card
@@ -43,9 +44,9 @@ class TaskManager:
 
     def __init__(self, root: Path) -> None:
         """:param root: the workspace's ``.smartwriter`` folder."""
-        self._root = root
-        self._journal = journal.Journal(root / "tasks.jsonl")
-        self._growing = Growing(root / "tasks.jsonl")
+        self._places = Places(root)
+        self._journal = journal.Journal(self._places.tasks)
+        self._growing = Growing(self._places.tasks)
         self._last: _Known | None = None
 
     # Tasks -----------------------------------------------------------------------------------
@@ -232,7 +233,7 @@ class TaskManager:
         self._turns(task, draft).append([to_line(turn) for turn in turns])
 
     def _turns(self, task: Task, draft: str) -> journal.Journal:
-        return journal.Journal(self._root / "turns" / task.id / f"{draft}.jsonl")
+        return journal.Journal(self._places.turns(task.id, draft))
 
     def _known(self) -> _Known:
         """The tasks as they are on the disk now; what was looked at before is not looked at again."""

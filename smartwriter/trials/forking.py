@@ -345,8 +345,9 @@ def _is_foreign(text: DraftText) -> bool:
 
 def clear_leftovers(workspace: Workspace, task: Task, name: str) -> None:
     """Put away what a fork of this name left that crashed before it was recorded."""
-    for kind in ("turns", "revisions"):
-        leftover = workspace.hidden / kind / task.id / f"{name}.jsonl"
+    places = workspace.places
+    leftovers = {"turns": places.turns(task.id, name), "revisions": places.revisions(task.id, name)}
+    for kind, leftover in leftovers.items():
         if leftover.exists():
-            durable.move(leftover, workspace.hidden / "trash" / kind / task.id / f"{uuid.uuid4()}.jsonl")
+            durable.move(leftover, places.trash(kind, f"{task.id}-{name}", ".jsonl"))
     workspace.text(task, name).put_away()

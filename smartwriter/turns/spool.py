@@ -24,6 +24,7 @@ from smartwriter.errors import JournalError, SmartWriterError
 from smartwriter.sessions.compaction import without_places
 from smartwriter.sessions.orphans import history_mark
 from smartwriter.sessions.store import BoundSessionStore, FileSessionStore
+from smartwriter.storage.places import Places
 from smartwriter.storage.salvage import Entry
 from smartwriter.turns.elsewhere import Elsewhere
 from smartwriter.turns.parts import Part, part_of
@@ -46,8 +47,8 @@ class Spool:
         :param knows: whether it belongs anywhere here.
         """
         self.place = place
-        self._folder = hidden / "spool"
-        self._trash = hidden / "trash" / "spool"
+        self._places = Places(hidden)
+        self._folder = self._places.spool
         self._elsewhere = Elsewhere(
             hidden, lambda head: (part := part_of([head])) is not None and knows(part)
         )
@@ -98,7 +99,7 @@ class Spool:
                 raise
             return False  # it belongs nowhere here: the doctor tells of it
         if path.parent == self._folder:
-            durable.move(path, self._trash / path.name)
+            durable.move(path, self._places.trash("spool", path.stem, ".jsonl"))
         else:
             self._elsewhere.remove(path)
         return True

@@ -11,7 +11,6 @@ import contextlib
 import os
 import shutil
 import stat
-import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,7 +119,7 @@ def orphaned(workspace: Workspace) -> list[Cli]:
 
 def _unfinished(workspace: Workspace) -> Iterator[tuple[Task, Draft]]:
     """The drafts whose last turn, by their live journals, has no ending."""
-    for path in sorted((workspace.hidden / "live").glob("*/*.jsonl")):
+    for path in workspace.places.live_journals():
         if LiveJournal.has_ended(path):
             continue
         with contextlib.suppress(TaskNotFound):
@@ -279,10 +278,7 @@ def _keep_the_rest(workspace: Workspace, folder: Folder) -> None:
     }
     for transcript in folder.transcripts():
         if not _uuids(transcript) <= _uuids(ours[transcript.stem]):
-            when = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{time.time_ns() % 10**9:09d}"
-            durable.move(
-                transcript, workspace.hidden / "trash" / "orphans" / f"{transcript.stem}.{when}.jsonl"
-            )
+            durable.move(transcript, workspace.places.trash("orphans", transcript.stem, ".jsonl"))
 
 
 def _remove(path: Path) -> None:

@@ -208,8 +208,8 @@ _TASKS = [
     Mutation(
         "turns are not synced",
         "TaskManager._turns",
-        'f"{draft}.jsonl")',
-        'f"{draft}.jsonl", durability="os")',
+        "self._places.turns(task.id, draft)",
+        'self._places.turns(task.id, draft), durability="os"',
         "test_durability.py::test_what_is_kept_is_on_the_disk",
         always=True,
     ),
