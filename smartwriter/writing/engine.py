@@ -12,9 +12,7 @@ its CLI process from connect to disconnect, in one task. Nobody who listens can 
 
 from __future__ import annotations
 
-import contextlib
 import uuid
-from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
@@ -25,25 +23,19 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from anyio.to_thread import run_sync
 
-from smartwriter.agent.conversation import Agent, AgentError
-from smartwriter.errors import Invalid, JournalError, SmartWriterError
-from smartwriter.events import Awaited, Event, Failed, Queued, Withdrawn
-from smartwriter.sessions.orphans import Cli, end, is_alive
+from smartwriter.agent.conversation import Agent
+from smartwriter.errors import Invalid, SmartWriterError
+from smartwriter.events import Event, Queued
+from smartwriter.sessions.orphans import Cli, is_alive
 from smartwriter.system.config import Config
-from smartwriter.tasks.values import Draft, Task, Turn
+from smartwriter.tasks.values import Draft, Task
 from smartwriter.workspace import Workspace
-from smartwriter.writing.broadcast import Broadcast, follow
-from smartwriter.writing.pool import Place, Pool
-from smartwriter.writing.recovery import (
-    orphaned,
-    recover,
-    recover_draft,
-    remove_folders,
-    still_writing,
-)
-from smartwriter.writing.writer import DraftWriter
+from smartwriter.writing.actor import STOP_POLL_S, Actor, House
+from smartwriter.writing.broadcast import follow
+from smartwriter.writing.pool import Pool
+from smartwriter.writing.recovery import orphaned, recover
+from smartwriter.writing.sent import SentPrompt
 
-_STOP_POLL_S = 0.25
 _ORPHAN_POLL_S = 1.0
 _ORPHAN_SEARCH_S = 15.0  # another program may die beside this one
 _LISTENER_EVENTS = 10_000  # that a listener may lag behind before it is dropped
@@ -55,13 +47,12 @@ class Engine:
     def __init__(self, workspace: Workspace, agent: Agent, config: Config | None = None) -> None:
         """:param config: None: the defaults."""
         self.workspace = workspace
-        self.agent = agent
-        self.config = config or Config()
-        self.pool = Pool(self.config.parallel)
-        self.leaving = anyio.Event()
+        config = config or Config()
+        pool = Pool(config.parallel)
+        self._house = House(workspace, agent, config, pool, self.publish, self._start_soon)
         self.orphans: list[Cli] = []
         """The CLIs of programs that died beside this one, or before it, and still write."""
-        self._actors: dict[tuple[str, str], _Actor] = {}
+        self._actors: dict[tuple[str, str], Actor] = {}
         self._listeners: set[MemoryObjectSendStream[Event]] = set()
         self._heeding = anyio.CancelScope()
         self._looking = anyio.CancelScope()
@@ -77,7 +68,7 @@ class Engine:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        self.leaving.set()
+        self._house.leaving.set()
         for actor in self._actors.values():
             actor.wake()
         self._leave()
@@ -113,7 +104,7 @@ class Engine:
         sent = SentPrompt(prompt, id or str(uuid.uuid4()), earlier)
         self.publish(Queued(task=task.id, draft=draft.name, prompt=prompt))
         if actor is None:
-            actor = self._actors[address] = _Actor(self, task, draft)
+            actor = self._actors[address] = Actor(self._house, task, draft)
             self._group.start_soon(self._act, address, actor, name=task.address(draft.name))
         actor.queue.append(sent)
         self._group.start_soon(actor.keep, sent)
@@ -133,18 +124,7 @@ class Engine:
     async def withdraw(self, task: Task, draft: Draft, sent: SentPrompt) -> bool:
         """Take back a prompt that still waits; False when its turn has started."""
         actor = self._actors.get((task.id, draft.name))
-        if actor is None or sent not in actor.queue:
-            return False
-        actor.queue.remove(sent)
-        await sent.settled_on_disk()
-        with contextlib.suppress(JournalError):  # on a full disk it stays, and is offered again
-            await run_sync(actor.outbox.withdraw, sent.id)
-        self._withdrawn(actor, sent, "The prompt was withdrawn.")
-        return True
-
-    def _withdrawn(self, actor: _Actor, sent: SentPrompt, why: str, *, kept: bool = False) -> None:
-        self.publish(Withdrawn(task=actor.task.id, draft=actor.draft.name, prompt=sent.prompt, kept=kept))
-        sent.settle(Invalid(why))
+        return actor is not None and await actor.withdraw(sent)
 
     @asynccontextmanager
     async def borrow(self, task: Task, draft: Draft) -> AsyncIterator[None]:
@@ -165,14 +145,7 @@ class Engine:
         While the turn waits for the CLI of a program that died, it is that one which is ended.
         """
         actor = self._actors.get((task.id, draft.name))
-        if actor is not None and actor.awaits:
-            actor.awaits = False
-            return True
-        if actor is None or actor.current is None or actor.writer is None:
-            return False
-        with contextlib.suppress(AgentError):  # its process is gone: so ends the turn, as stopped
-            await actor.writer.stop()
-        return True
+        return actor is not None and await actor.stop()
 
     async def stop_all(self, *, keep: bool = False) -> None:
         """Stop every turn and take back what waits.
@@ -184,11 +157,10 @@ class Engine:
             for actor in list(self._actors.values()):
                 for sent in [*actor.queue]:
                     if keep or sent.earlier:
-                        actor.queue.remove(sent)
-                        self._withdrawn(actor, sent, "The prompt still waits.", kept=True)
+                        actor.put_off(sent)
                     else:
-                        group.start_soon(self.withdraw, actor.task, actor.draft, sent)
-                group.start_soon(self.stop, actor.task, actor.draft)
+                        group.start_soon(actor.withdraw, sent)
+                group.start_soon(actor.stop)
 
     # Events ----------------------------------------------------------------------------------
 
@@ -225,12 +197,12 @@ class Engine:
         with self._heeding:
             while True:
                 idle = [actor for actor in self._actors.values() if actor.is_idle]
-                for actor in await run_sync(_wanted, self.workspace, idle):
+                for actor in await run_sync(_those, Actor.is_wanted, idle):
                     actor.give_way()
-                writing = [actor for actor in self._actors.values() if actor.current or actor.awaits]
-                for actor in await run_sync(_asked_to_stop, self.workspace, writing):
-                    await self.stop(actor.task, actor.draft)
-                await anyio.sleep(_STOP_POLL_S)
+                busy = [actor for actor in self._actors.values() if actor.is_busy]
+                for actor in await run_sync(_those, Actor.asked_to_stop, busy):
+                    await actor.stop()
+                await anyio.sleep(STOP_POLL_S)
 
     async def _look_after_orphans(self) -> None:
         """Take in the answers that CLIs still write whose programs died, each when it has ended."""
@@ -243,21 +215,21 @@ class Engine:
 
     async def _recover(self) -> None:
         try:
-            found = await run_sync(recover, self.workspace, [self.agent.config_folder])
+            found = await run_sync(recover, self.workspace, [self._house.agent.config_folder])
         except (SmartWriterError, OSError):  # the next turn of the draft tries again, and says why not
             return
         for recovered in found:
             self.publish(recovered.event())
 
     def _leave(self) -> None:
-        if self.leaving.is_set() and not self._actors:
+        if self._house.leaving.is_set() and not self._actors:
             self._heeding.cancel()
             self._looking.cancel()
 
-    def start_soon(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        self._group.start_soon(function)
+    def _start_soon(self, run: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._group.start_soon(run)
 
-    async def _act(self, address: tuple[str, str], actor: _Actor) -> None:
+    async def _act(self, address: tuple[str, str], actor: Actor) -> None:
         try:
             await actor.run()
         finally:
@@ -265,270 +237,9 @@ class Engine:
             self._leave()
 
 
-class SentPrompt:
-    """A prompt on its way."""
-
-    def __init__(self, prompt: str, id: str, earlier: bool = False) -> None:
-        self.prompt = prompt
-        self.id = id
-        """The uuid of the turn that it becomes."""
-        self.earlier = earlier
-        self._settled = anyio.Event()
-        self._looked_at = anyio.Event()
-        self._outcome: Turn | Exception
-
-    async def kept(self) -> None:
-        """Wait until it is on disk. :raises SmartWriterError, OSError: it was refused."""
-        await self._looked_at.wait()
-        if self._settled.is_set() and isinstance(self._outcome, Exception):
-            raise self._outcome
-
-    async def settled_on_disk(self) -> None:
-        """Wait until it is on disk, or refused."""
-        await self._looked_at.wait()
-
-    def looked_at(self) -> None:
-        self._looked_at.set()
-
-    async def outcome(self) -> Turn:
-        """The turn, once it has ended. :raises SmartWriterError, OSError: it could not start."""
-        await self._settled.wait()
-        if isinstance(self._outcome, Exception):
-            raise self._outcome
-        return self._outcome
-
-    def settle(self, outcome: Turn | Exception) -> None:
-        self._outcome = outcome
-        self._settled.set()
-
-
-class _Actor:
-    """Takes a draft's prompts one after the other."""
-
-    def __init__(self, engine: Engine, task: Task, draft: Draft) -> None:
-        self.task, self.draft = task, draft
-        self.queue: deque[SentPrompt] = deque()
-        self.current: SentPrompt | None = None
-        self.writer: DraftWriter | None = None
-        self.outbox = engine.workspace.outbox(task, draft.name)
-        self.awaits = False
-        """It waits for the CLI of a program that died; set to False, it ends that one."""
-        self._engine = engine
-        self._woken = anyio.Event()
-        self._keeping = anyio.Lock()
-        self._leases = False  # or is about to
-        self._resting: Place | None = None
-
-    def wake(self) -> None:
-        self._woken.set()
-
-    def find(self, id: str) -> SentPrompt | None:
-        """The prompt of this id, if it waits or is being written."""
-        on_their_way = [*([self.current] if self.current else []), *self.queue]
-        return next((sent for sent in on_their_way if sent.id == id), None)
-
-    @property
-    def is_idle(self) -> bool:
-        return self._resting is not None
-
-    def give_way(self) -> None:
-        """Let the process go, and the lease with it, if there is nothing to do."""
-        if self._resting is not None:
-            self._resting.wanted.set()
-
-    async def keep(self, sent: SentPrompt) -> None:
-        """Put a prompt on disk, or refuse it at once when another process writes the draft."""
-        try:
-            async with self._keeping:  # in order
-                if not self._leases:
-                    await run_sync(self._engine.workspace.lease(self.task, self.draft.name).check)
-                await run_sync(self.outbox.put, sent.id, sent.prompt)
-        except (SmartWriterError, OSError) as error:
-            if sent in self.queue:
-                self.queue.remove(sent)
-                self._tell_refused(sent, error)
-        finally:
-            sent.looked_at()
-            self.wake()
-
-    async def run(self) -> None:
-        while self.queue:  # again when a prompt came while the writer was being closed
-            await self.queue[0].settled_on_disk()
-            if not self.queue:
-                return
-            try:
-                await self._write()
-            except (SmartWriterError, AgentError, OSError) as error:
-                await self._refuse(error)
-
-    async def _write(self) -> None:
-        pool = self._engine.pool
-        place = await pool.take()
-        try:
-            async with self._writing():
-                while self.queue:
-                    await self._take_turns()
-                    await self._rest(place)
-        finally:
-            pool.give_back(place)
-
-    async def _take_turns(self) -> None:
-        assert self.writer is not None
-        while self.queue:
-            await run_sync(_asked_to_stop, self._engine.workspace, [self])  # not this one
-            if (sent := await self._next()) is None:
-                continue
-            self.current = sent
-            try:
-                turn = await self.writer.take_turn(sent.prompt, sent.id)
-                await self._broadcast.flush()
-            except (SmartWriterError, AgentError, OSError):
-                self.queue.appendleft(sent)
-                raise
-            finally:
-                self.current = None
-            with contextlib.suppress(JournalError):
-                await run_sync(self.outbox.tidy)
-            sent.settle(turn)
-
-    async def _next(self) -> SentPrompt | None:
-        """The prompt whose turn is to begin; None when it was withdrawn meanwhile, here or elsewhere."""
-        if not self.queue:
-            return None
-        sent = self.queue[0]
-        await sent.settled_on_disk()
-        waits = await run_sync(self.outbox.take, sent.id)
-        if not self.queue or self.queue[0] is not sent:
-            return None
-        self.queue.popleft()
-        if not waits:
-            self._engine._withdrawn(self, sent, "The prompt was withdrawn.")
-            return None
-        return sent
-
-    async def _rest(self, place: Place) -> None:
-        """Wait for a prompt, as long as nothing speaks for closing the process."""
-        engine = self._engine
-        engine.pool.rest(place)
-        self._resting = place
-        with anyio.move_on_after(engine.config.idle_s):
-            while not (self.queue or engine.leaving.is_set() or place.wanted.is_set()):
-                self._woken = anyio.Event()
-                async with anyio.create_task_group() as group:
-                    group.start_soon(_first, self._woken, group)
-                    group.start_soon(_first, place.wanted, group)
-        self._resting = None
-        engine.pool.work(place)
-
-    async def _refuse(self, error: Exception) -> None:
-        """Nothing was even started: each prompt that waits is told, and waits no more."""
-        refused, self.queue = [*self.queue], deque()
-        for sent in refused:
-            await sent.settled_on_disk()
-            if not sent.earlier:
-                with contextlib.suppress(SmartWriterError, OSError):
-                    await run_sync(self.outbox.withdraw, sent.id)
-            self._tell_refused(sent, error)
-
-    def _tell_refused(self, sent: SentPrompt, error: Exception) -> None:
-        self._engine.publish(Failed(task=self.task.id, draft=self.draft.name, detail=str(error)))
-        sent.settle(error)
-
-    @asynccontextmanager
-    async def _writing(self) -> AsyncIterator[None]:
-        """The draft's writer, under the draft's lease."""
-        workspace = self._engine.workspace
-        await run_sync(lambda: self._new_writer().check())  # what is refused leaves no lock file
-        lease = workspace.lease(self.task, self.draft.name, gives_way=True)
-        try:
-            async with self._keeping:  # who looks now whether it is held would find it so
-                self._leases = True
-            await run_sync(lease.borrow)
-            await self._await_orphans()
-            # Read again under the lease: another process may have changed it until now.
-            self.task = await run_sync(workspace.tasks.find, self.task.id)
-            self.draft = workspace.tasks.draft(self.task, self.draft.name)
-            writer = self.writer = await run_sync(self._new_writer)
-            self._engine.start_soon(self._broadcast.run)
-            try:
-                yield
-            finally:
-                self.writer = None
-                await writer.hang_up()
-                await self._broadcast.close()
-        finally:
-            lease.release()
-            self._leases = False
-
-    async def _await_orphans(self) -> None:
-        """Until no CLI writes the draft any more whose program died: two would write past each other.
-
-        What it wrote is taken in then. :raises Invalid: there is nothing to wait for any more.
-        """
-        engine, said = self._engine, False
-        workspace, task, draft = engine.workspace, self.task, self.draft
-        deadline = anyio.current_time() + engine.config.silence_s
-        self.awaits = True
-        try:
-            while clis := await run_sync(still_writing, workspace, task, draft):
-                if not self.queue:
-                    raise Invalid("The prompt was withdrawn.")
-                if not said:
-                    engine.publish(Awaited(task=task.id, draft=draft.name, detail=_awaited(task, draft)))
-                    said = True
-                if not self.awaits or anyio.current_time() > deadline:
-                    await run_sync(end, clis)
-                await anyio.sleep(_STOP_POLL_S)
-        finally:
-            self.awaits = False
-        for recovered in await run_sync(recover_draft, workspace, task, draft, [engine.agent.config_folder]):
-            engine.publish(recovered.event())
-        await run_sync(remove_folders, workspace, {draft.session_id, *draft.earlier_sessions})
-
-    def _new_writer(self) -> DraftWriter:
-        engine = self._engine
-
-        def publish(event: Event) -> None:
-            self._broadcast.publish(event)
-
-        writer = DraftWriter(
-            engine.workspace,
-            engine.agent,
-            self.task,
-            self.draft,
-            publish,
-            engine.config,
-        )
-        self._broadcast = Broadcast(writer.live, engine.publish)
-        return writer
-
-
-def _asked_to_stop(workspace: Workspace, actors: list[_Actor]) -> list[_Actor]:
-    asked = []
-    for actor in actors:
-        path = workspace.stop_path(actor.task, actor.draft.name)
-        with contextlib.suppress(OSError):  # the disk may be gone
-            path.unlink()
-            asked.append(actor)
-    return asked
-
-
-def _wanted(workspace: Workspace, actors: list[_Actor]) -> list[_Actor]:
-    return [actor for actor in actors if workspace.wanted_path(actor.task, actor.draft.name).exists()]
+def _those(wanted: Callable[[Actor], bool], actors: list[Actor]) -> list[Actor]:
+    return [actor for actor in actors if wanted(actor)]
 
 
 def _all_live(clis: list[Cli]) -> bool:
     return all(map(is_alive, clis))
-
-
-def _awaited(task: Task, draft: Draft) -> str:
-    address = task.address(draft.name)
-    return (
-        f"The program that wrote {address} has died, and Claude still finishes its answer: it is waited for "
-        f"(to end it: smartwriter stop {address})."
-    )
-
-
-async def _first(event: anyio.Event, group: TaskGroup) -> None:
-    await event.wait()
-    group.cancel_scope.cancel()

@@ -328,7 +328,7 @@ _LEASES = [
     ),
     Mutation(
         "a lease is released before its CLI is gone",
-        "_Actor._writing",
+        "Actor._writing",
         "                await writer.hang_up()\n",
         "                lease.release()\n                await writer.hang_up()\n",
         "test_turn_edges.py::test_a_lease_outlives_the_cli",
@@ -396,7 +396,7 @@ _TURNS = [
     ),
     Mutation(
         "a prompt that waits is not on the disk",
-        "_Actor.keep",
+        "Actor.keep",
         "await run_sync(self.outbox.put, sent.id, sent.prompt)",
         "pass",
         "test_outbox.py::test_what_waits_at_a_stop",
