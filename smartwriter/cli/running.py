@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from smartwriter.agent.claude import ClaudeAgent
     from smartwriter.events import Event
     from smartwriter.system.config import Config
+    from smartwriter.turns.sent import SentPrompt
     from smartwriter.writing.engine import Engine
-    from smartwriter.writing.sent import SentPrompt
 
 SAVED = "All of it is saved in its place now."
 NOT_KEPT = "No disk takes what was written. This is all of it, and it is nowhere else:"

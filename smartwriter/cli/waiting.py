@@ -16,8 +16,8 @@ from smartwriter.turns.outbox import Waiting
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
+    from smartwriter.turns.sent import SentPrompt
     from smartwriter.writing.engine import Engine
-    from smartwriter.writing.sent import SentPrompt
 
 _SHOWN_CHARACTERS = 60
 Job = tuple[Task, Draft, str]

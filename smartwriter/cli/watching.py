@@ -49,28 +49,17 @@ def watch_command(workspace: Workspace, addresses: tuple[str, ...], after: int |
 @in_workspace
 def stop_command(workspace: Workspace, address: str) -> None:
     """Stop the turn of a draft, in whatever process; what was written of it stays."""
+    from smartwriter.writing.orphans import end_orphans
+
     task, draft = workspace.tasks.resolve(address)
     address = task.address(draft.name)
     if workspace.lease(task, draft.name).is_held():
         write_document(workspace.stop_path(task, draft.name), "stop\n")
         click.echo(f"Asked the process that writes {address} to stop.")
-    elif _end_orphans(workspace, task, draft):
+    elif end_orphans(workspace, task, draft):
         click.echo(f"The program that wrote {address} had died; Claude, which still went on, was ended.")
     else:
         click.echo(f"{address} is not being written.")
-
-
-def _end_orphans(workspace: Workspace, task: Task, draft: Draft) -> bool:
-    """Whether there were any, of programs that died."""
-    import smartwriter.sessions.orphans as orphans
-    from smartwriter.writing.recovery import still_writing
-
-    if not still_writing(workspace, task, draft):
-        return False
-    with workspace.lease(task, draft.name):  # so that they are nobody's who lives
-        clis = still_writing(workspace, task, draft)
-        orphans.end(clis)
-    return bool(clis)
 
 
 @click.command()

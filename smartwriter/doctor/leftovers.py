@@ -18,7 +18,8 @@ from smartwriter.storage.records import now
 from smartwriter.tasks.values import Task
 from smartwriter.text.sameness import normal
 from smartwriter.workspace import Workspace
-from smartwriter.writing.recovery import orphans_of, recover
+from smartwriter.writing.orphans import orphans_of
+from smartwriter.writing.recovery import recover
 
 _CONFLICT = re.compile(
     r"sync-conflict-|conflicted copy|\(.*'s conflicted|冲突|\.orig$|[^/]* \(\d+\)\.(md|jsonl)$", re.IGNORECASE

@@ -22,11 +22,12 @@ from smartwriter.events import Awaited, Event, Failed, Withdrawn
 from smartwriter.sessions.orphans import end
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Draft, Task
+from smartwriter.turns.broadcast import Broadcast
+from smartwriter.turns.sent import SentPrompt
 from smartwriter.workspace import Workspace
-from smartwriter.writing.broadcast import Broadcast
+from smartwriter.writing.orphans import remove_folders, still_writing
 from smartwriter.writing.pool import Place, Pool
-from smartwriter.writing.recovery import recover_draft, remove_folders, still_writing
-from smartwriter.writing.sent import SentPrompt
+from smartwriter.writing.recovery import recover_draft
 from smartwriter.writing.writer import DraftWriter
 
 STOP_POLL_S = 0.25

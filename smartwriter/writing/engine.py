@@ -29,12 +29,13 @@ from smartwriter.events import Event, Queued
 from smartwriter.sessions.orphans import Cli, is_alive
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Draft, Task
+from smartwriter.turns.broadcast import follow
+from smartwriter.turns.sent import SentPrompt
 from smartwriter.workspace import Workspace
 from smartwriter.writing.actor import STOP_POLL_S, Actor, House
-from smartwriter.writing.broadcast import follow
+from smartwriter.writing.orphans import orphaned
 from smartwriter.writing.pool import Pool
-from smartwriter.writing.recovery import orphaned, recover
-from smartwriter.writing.sent import SentPrompt
+from smartwriter.writing.recovery import recover
 
 _ORPHAN_POLL_S = 1.0
 _ORPHAN_SEARCH_S = 15.0  # another program may die beside this one

@@ -35,7 +35,8 @@ from smartwriter.tasks.values import Task, TurnState
 from smartwriter.turns.live import LiveJournal
 from smartwriter.workspace import Workspace
 from smartwriter.writing.engine import Engine
-from smartwriter.writing.recovery import orphans_of, recover, still_writing
+from smartwriter.writing.orphans import orphans_of, still_writing
+from smartwriter.writing.recovery import recover
 
 
 @pytest.fixture

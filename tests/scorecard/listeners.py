@@ -18,7 +18,7 @@ from smartwriter.agent.offline.script import Reply, Request, Text
 from smartwriter.events import Event, TextDelta
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Task
-from smartwriter.writing.broadcast import MERGE_S, follow
+from smartwriter.turns.broadcast import MERGE_S, follow
 from smartwriter.writing.engine import Engine
 
 EVENTS = 200

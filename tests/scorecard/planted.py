@@ -512,14 +512,14 @@ _RECOVERY = [
     Mutation(
         "a CLI that still writes is not left to end",
         "recover_draft",
-        "if orphans.of_sessions(clis, identity(workspace.hidden).id, _sessions(draft)):",
+        "if orphans.of_sessions(clis, identity(workspace.hidden).id, sessions_of(draft)):",
         "if False:",
         "test_orphans.py::test_a_living_cli_is_left_to_end",
     ),
     Mutation(
         "a second CLI beside one that still writes",
         "still_writing",
-        "return orphans.of_sessions(orphans.living(), identity(workspace.hidden).id, _sessions(draft))",
+        "return orphans.of_sessions(orphans.living(), identity(workspace.hidden).id, sessions_of(draft))",
         "return []",
         "test_orphans.py::test_asked_again_at_once_after_the_crash",
     ),
@@ -539,7 +539,7 @@ _RECOVERY = [
     ),
     Mutation(
         "whatever a CLI's copy says is taken in",
-        "_take_in",
+        "take_in",
         "list(descendants(reading.read(copy).entries, prompts))",
         "reading.read(copy).entries",
         "test_orphans.py::test_only_what_goes_back_to_the_prompt_is_taken_in",

@@ -27,7 +27,8 @@ from smartwriter.sessions.orphans import HOMES
 from smartwriter.tasks.values import Task, TurnState
 from smartwriter.turns.parts import Part
 from smartwriter.workspace import Workspace
-from smartwriter.writing.recovery import orphans_of, recover
+from smartwriter.writing.orphans import orphans_of
+from smartwriter.writing.recovery import recover
 
 if TYPE_CHECKING:
     from claude_agent_sdk.types import SessionKey

@@ -10,8 +10,8 @@ from blockbuster import BlockBuster
 
 from smartwriter.events import Event, Finished, TextDelta, TextDropped, ToolUsed, TurnStarted
 from smartwriter.tasks.values import Turn, TurnState
+from smartwriter.turns.broadcast import Broadcast, follow
 from smartwriter.turns.live import LiveJournal, LiveReader
-from smartwriter.writing.broadcast import Broadcast, follow
 
 pytestmark = pytest.mark.anyio
 
