@@ -51,10 +51,11 @@ _PHRASE = rf"(?>(?:{_UNSPACED}\X)+)"
 _TOKENS = regex.compile(rf"{_WORD}|{_PHRASE}|(?>(?:(?=\s)\X)+)|\X", regex.DOTALL)
 # Stands where Markdown's marks inside a word were.
 _GONE = "\0"
-# A bare address counts as one word; its letters are ASCII, so Chinese right after it is not in it.
+# A bare address counts as one word; its letters are ASCII, so Chinese right after it is not in it. That of a
+# person is looked for at the start of its letters alone: at each of a million dashes it would take hours.
 _ADDRESS = (
     r"(?:(?:https?|ftp)://|www\.(?=[A-Za-z0-9]))[!#-;=?-Z\\^-~]+"
-    r"|(?>[A-Za-z0-9._%+\-]+)@(?:[A-Za-z0-9\-]+\.)+[A-Za-z]{2,}"
+    r"|(?<![A-Za-z0-9._%+\-])(?>[A-Za-z0-9._%+\-]+)@(?:[A-Za-z0-9\-]+\.)+[A-Za-z]{2,}"
 )
 _COUNTED = regex.compile(
     rf"(?P<cjk>(?={_CJK})\X)|{_ADDRESS}|(?P<phrase>{_PHRASE})"

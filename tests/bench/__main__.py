@@ -21,12 +21,12 @@ from statistics import median
 
 import anyio
 
-from bench import appending, listing, loading, records, turns
+from bench import appending, listing, loading, records, texts, turns
 from bench.ratio import Got, Row
 from smartwriter.agent.offline.environment import clean_environment
 
 _TEMPORARY = Path(__file__).parents[2] / ".tmp"  # on the real disk
-_ROWS = [*appending.ROWS, *loading.ROWS, *listing.ROWS, *turns.ROWS, *records.ROWS]
+_ROWS = [*appending.ROWS, *loading.ROWS, *listing.ROWS, *turns.ROWS, *records.ROWS, *texts.ROWS]
 
 
 def main() -> int:

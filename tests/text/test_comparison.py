@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import random
+import time
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import pytest
@@ -9,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smartwriter.agent.notes import notes
-from smartwriter.text.differences import alignment, likeness
+from smartwriter.text.differences import alignment, likeness, pieces
 from smartwriter.text.differences.comparison import Block, compare, word_changes
 from smartwriter.text.differences.likeness import SIMILAR, similarity
 from smartwriter.text.differences.pairing import Continued, continued, matches
+from smartwriter.text.differences.pieces import Piece
 from smartwriter.text.words import count_words, paragraphs
 
 WORDS = [
@@ -217,8 +220,10 @@ def test_a_comparison_holds_both_texts(before: str, after: str) -> None:
     """Each side joins to its paragraphs, in order and numbered; and it is JSON."""
     found = compare(before, after)
     assert found.before() == paragraphs(before) and found.after() == paragraphs(after)
-    assert sorted(b.before for b in found.blocks if b.before) == list(range(1, len(found.before()) + 1))
-    assert [b.after for b in found.blocks if b.after] == list(range(1, len(found.after()) + 1))
+    old = [n for b in found.blocks if b.before for n in range(b.before, (b.before_last or b.before) + 1)]
+    new = [n for b in found.blocks if b.after for n in range(b.after, (b.after_last or b.after) + 1)]
+    assert sorted(old) == list(range(1, len(found.before()) + 1))
+    assert new == list(range(1, len(found.after()) + 1))
     assert all(piece.text for block in found.blocks for piece in block.pieces)
     for block in found.blocks:
         if block.kind == "same":
@@ -364,6 +369,43 @@ def test_letters_that_only_look_the_same_are_said() -> None:
     """A change from composed to decomposed letters looks like nothing, so it is said."""
     before, after = "We had caf\u00e9 there.", "We had cafe\u0301 there."
     assert "looks the same" in notes(before, after) and compare(before, after).recomposed == 1
+
+
+_SHAPES = ["-", "- ", "[", "(", "()", "[a](", "渡", "---\n\n", "[](\n\n"]
+
+
+@pytest.mark.parametrize("shape", _SHAPES)
+def test_one_shape_again_and_again_takes_no_longer_than_prose(shape: str) -> None:
+    """What a whole text is made of is never tried against the rest of the text at each place."""
+    before = shape * (100_000 // len(shape))
+    after = f"{before[:50_000]}Changed here.{before[50_000:]}"
+    started = time.process_time()
+    found = compare(before, after)
+    assert time.process_time() - started < 20, "minutes, where each place looks at all the others"
+    assert found.before() == paragraphs(before) and found.after() == paragraphs(after)
+
+
+@given(ANYTHING, ANYTHING, ANYTHING, ANYTHING)
+def test_what_is_far_from_a_change_is_not_looked_at(head: str, old: str, new: str, tail: str) -> None:
+    """A long paragraph is cut into words around its changes alone, and what is shown is the same."""
+    before, after = head + old + tail, head + new + tail
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "_NEAR", 1 << 30)
+        whole = pieces.pieces_of(before, after)
+        patch.setattr(pieces, "_NEAR", 12)
+        near = pieces.pieces_of(before, after)
+    assert [_text(near, gone) for gone in ("added", "removed")] == [before, after]
+    assert [_size(near, kind) for kind in ("added", "removed")] == [
+        _size(whole, kind) for kind in ("added", "removed")
+    ]
+
+
+def _text(found: Sequence[Piece], without: str) -> str:
+    return "".join(piece.text for piece in found if piece.kind != without)
+
+
+def _size(found: Sequence[Piece], kind: str) -> int:
+    return sum(len(piece.text) for piece in found if piece.kind == kind)
 
 
 # For a language model ---------------------------------------------------------------------------

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, groupby
+from itertools import chain, groupby, pairwise
 from typing import Literal
 
 from rapidfuzz.distance import LCSseq
@@ -182,14 +183,14 @@ def _blocks(before: list[str], after: list[str]) -> Iterator[Block]:
         if i is not None and (j in stay or any(map(is_word, tokens(after[j]))))
     }
     kept = {i for j, start in origin.items() for i in (groups[j].before if j in groups else [start])}
-    ends = [*(origin[j] for j in sorted(stay)), len(before)]
+    ends = deque([*(origin[j] for j in sorted(stay)), len(before)])
     at, due = 0, True
     for j, text in enumerate(after):
         if j in inner:
             continue
         if due:  # what was removed stands before what came in its place
             yield from _removed(before, range(at, ends[0]), kept)
-            at = ends.pop(0) + 1
+            at = ends.popleft() + 1
         due = j in stay
         if j in groups:
             yield _group(groups[j], before, after, due)
@@ -229,6 +230,9 @@ def _removed(before: list[str], places: range, kept: set[int]) -> Iterator[Block
 
 def _staying(before: list[str], partners: list[int | None]) -> set[int]:
     """Which paragraphs of after kept their order, chosen so that as little text as can be was moved."""
+    kept = [i for i in partners if i is not None]
+    if all(i < following for i, following in pairwise(kept)):
+        return {j for j, i in enumerate(partners) if i is not None}
     # For every paragraph before, the best chain that ends at or below it: kept in a Fenwick tree of maxima.
     tree: list[tuple[int, int]] = [(0, -1)] * (len(before) + 1)
     previous: dict[int, int] = {}

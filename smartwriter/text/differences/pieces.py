@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import Literal
 
 from smartwriter.text.differences.alignment import in_order, items_at, numbered, trimmed
 from smartwriter.text.words import is_word, tokens
+
+_NEAR = 400  # characters beside a change that are looked at with it
+# Where a token ends whatever stands around: behind a space, between signs, between Chinese characters.
+_BETWEEN = re.compile(r" (?=[!-~])|[!-/:-@\[-`{-~](?=[!-/:-@\[-`{-~])|[\u4e00-\u9fff](?=[\u4e00-\u9fff])")
 
 
 @dataclass(frozen=True)
@@ -19,6 +25,18 @@ class Piece:
 
 
 def pieces_of(before: str, after: str) -> tuple[Piece, ...]:
+    head, tail = _ends(before, after)
+    pieces = _pieces(before[head : len(before) - tail], after[head : len(after) - tail])
+    if head:
+        first = pieces.pop(0).text if pieces and pieces[0].kind == "same" else ""
+        pieces.insert(0, Piece("same", before[:head] + first))
+    if tail:
+        last = pieces.pop().text if pieces[-1:] and pieces[-1].kind == "same" else ""
+        pieces.append(Piece("same", last + before[-tail:]))
+    return tuple(pieces)
+
+
+def _pieces(before: str, after: str) -> list[Piece]:
     a, b = tokens(before), tokens(after)
     pieces: list[Piece] = []
     for run in _readable(_snapped(_runs(aligned(a, b), len(a), len(b)), a, b), a, b):
@@ -29,7 +47,28 @@ def pieces_of(before: str, after: str) -> tuple[Piece, ...]:
             pieces.append(Piece("removed", removed))
         if added := "".join(b[slice(*run.b)]):
             pieces.append(Piece("added", added))
-    return tuple(pieces)
+    return pieces
+
+
+def _ends(before: str, after: str) -> tuple[int, int]:
+    """How many characters at the start and at the end of both need no look, since all that changed is far.
+
+    A book in one paragraph would be cut into words for a change of one.
+    """
+    most = min(len(before), len(after))
+    head = _most(most, lambda size: before[:size] == after[:size])
+    tail = _most(most - head, lambda size: before[len(before) - size :] == after[len(after) - size :])
+    first = [
+        found.end() for found in _BETWEEN.finditer(before, max(0, head - 2 * _NEAR), max(0, head - _NEAR))
+    ]
+    start = len(before) - tail + _NEAR
+    last = _BETWEEN.search(before, start, start + _NEAR) if tail > _NEAR else None
+    return first[-1] if first else 0, len(before) - last.end() if last else 0
+
+
+def _most(limit: int, fits: Callable[[int], bool]) -> int:
+    """The most that fits, where whatever is less fits too."""
+    return bisect_left(range(1, limit + 1), True, key=lambda size: not fits(size))
 
 
 def hunks_of(pieces: Sequence[Piece]) -> Iterator[tuple[str, str]]:
