@@ -7,9 +7,7 @@ import os
 import shlex
 import signal
 import subprocess
-import tempfile
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
@@ -156,22 +154,14 @@ def agent(offline: bool, workspace: Workspace, *, typed: bool = False) -> Iterat
     if not offline:
         yield ClaudeAgent(pass_on=own().environment)
         return
-    from smartwriter.agent.offline.environment import clean_environment, offline_env
-    from smartwriter.agent.offline.server import OfflineModel
+    from smartwriter.agent.offline.agent import offline_agent
     from smartwriter.agent.offline.stand_in import BANNER
-    from smartwriter.sessions.orphans import HOMES, mark_home
 
-    with clean_environment(), contextlib.ExitStack() as stack:
-        home = stack.enter_context(
-            tempfile.TemporaryDirectory(prefix=f"{HOMES}{os.getpid()}-", ignore_cleanup_errors=True)
-        )
-        mark_home(Path(home), workspace.identify().id)
-        url = os.environ.get(OFFLINE_URL)
-        if not url:
-            if not typed:
-                secho(BANNER, err=True, fg="yellow")
-            url = stack.enter_context(OfflineModel()).url
-        yield ClaudeAgent(env=offline_env(url, Path(home)))
+    url = os.environ.get(OFFLINE_URL, "")
+    if not url and not typed:
+        secho(BANNER, err=True, fg="yellow")
+    with offline_agent(workspace.identify().id, url) as claude:
+        yield claude
 
 
 def tell_recovered(workspace: Workspace, claude: ClaudeAgent) -> None:
@@ -204,7 +194,7 @@ async def _run(
     async with _running(engine) as (signals, events):
         sent, left = await send_earlier(engine, started)
         if signals.heard is None:
-            sent += await _send_all(engine, left)
+            sent += await engine.send_all(left)
         with contextlib.ExitStack() as stack:
             if json_:
                 show: Callable[[Event], None] = _print_json_event
@@ -214,21 +204,6 @@ async def _run(
                 show = stack.enter_context(Progress(titles, drafts=drafts)).show
             await _until_ended(events, _both(_both(show, _tell_of_the_dead), notifier.hear), len(sent))
     return [await _outcome(prompt) for prompt in sent], signals.heard
-
-
-async def _send_all(engine: Engine, started: list[tuple[Task, Draft, str]]) -> list[SentPrompt]:
-    """Variants of one draft have one past: the first is sent alone up to its first word, so that the
-    rest find that past in the prompt cache."""
-    if not started:
-        return []
-    first, *rest = started
-    sent = [engine.send(*first)]
-    if rest and all(task.id == first[0].id and prompt == first[2] for task, _, prompt in rest):
-        async with engine.events() as events:
-            async for event in events:
-                if event.kind not in ("queued", "turn_started"):
-                    break
-    return sent + [engine.send(*job) for job in rest]
 
 
 def _both(one: Callable[[Event], None], other: Callable[[Event], None]) -> Callable[[Event], None]:
@@ -255,15 +230,14 @@ def _print_json_event(event: Event) -> None:
     print_json_line(event.model_dump(mode="json"))
 
 
-_ENDINGS = frozenset({"finished", "failed", "stopped", "withdrawn"})
-
-
 async def _until_ended(events: AsyncIterable[Event], show: Callable[[Event], None], prompts: int) -> None:
+    from smartwriter.events import settles_prompt
+
     if not prompts:
         return
     async for event in events:
         show(event)
-        prompts -= event.kind in _ENDINGS
+        prompts -= settles_prompt(event)
         if not prompts:
             return
 

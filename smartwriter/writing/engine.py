@@ -13,7 +13,7 @@ its CLI process from connect to disconnect, in one task. Nobody who listens can 
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import Any
@@ -110,6 +110,23 @@ class Engine:
         actor.queue.append(sent)
         self._group.start_soon(actor.keep, sent)
         return sent
+
+    async def send_all(self, jobs: Sequence[tuple[Task, Draft, str]]) -> list[SentPrompt]:
+        """Send prompts to drafts.
+
+        Variants of one draft have one past: of these the first is sent alone up to its first word, so that
+        the rest find that past in the prompt cache.
+        """
+        if not jobs:
+            return []
+        first, *rest = jobs
+        sent = [self.send(*first)]
+        if rest and all(task.id == first[0].id and prompt == first[2] for task, _, prompt in rest):
+            async with self.events() as events:
+                async for event in events:
+                    if event.kind not in ("queued", "turn_started"):
+                        break
+        return sent + [self.send(*job) for job in rest]
 
     async def send_waiting(self, task: Task, draft: Draft) -> list[SentPrompt]:
         """Send what waits on disk since an earlier process, in its order.

@@ -1,0 +1,79 @@
+"""What is being written in a workspace, by whatever process; and how it is stopped. All calls block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from smartwriter.events import Failed
+from smartwriter.files.durable import write_document
+from smartwriter.tasks.cut_off import version_of
+from smartwriter.tasks.values import Draft, Task, Turn, TurnState
+from smartwriter.turns.live import LiveJournal
+from smartwriter.workspace import Workspace
+from smartwriter.writing.orphans import end_orphans
+
+
+@dataclass(frozen=True)
+class Status:
+    """Of a draft."""
+
+    task: Task
+    draft: str
+    state: str
+    """Who writes it, or how its last turn was cut off, in words; empty where neither is so."""
+    waiting: int
+    """How many prompts wait."""
+
+
+def statuses(workspace: Workspace) -> list[Status]:
+    """Of all drafts of which there is something to say."""
+    found = [
+        Status(task, name, _state(workspace, task, name), len(workspace.outbox(task, name).waiting()))
+        for task in workspace.tasks.all()
+        for name in task.live_drafts
+    ]
+    return [one for one in found if one.state or one.waiting]
+
+
+def stop(workspace: Workspace, task: Task, draft: Draft) -> Literal["asked", "ended", "idle"]:
+    """Stop the turn of a draft.
+
+    ``asked``: the process that writes it does so; ``ended``: that was dead, and its CLI, which still went
+    on, has been ended; ``idle``: nobody writes it.
+    """
+    if workspace.lease(task, draft.name).is_held():
+        write_document(workspace.stop_path(task, draft.name), "stop\n")
+        return "asked"
+    return "ended" if end_orphans(workspace, task, draft) else "idle"
+
+
+def died(workspace: Workspace, task: Task, draft: Draft, number: int) -> Failed | None:
+    """How a turn ended whose process did not live to say it; None while it may."""
+    for turn in workspace.turns_now(task, draft.name):
+        if turn.number == number and turn.state is TurnState.interrupted:
+            kept = _kept(workspace, task, draft.name, turn)
+            detail = f"(cut off here{f'; kept as {kept}' if kept else ''})"
+            return Failed(task=task.id, draft=draft.name, detail=detail, turn=turn)
+    return None
+
+
+def _state(workspace: Workspace, task: Task, draft: str) -> str:
+    lease = workspace.lease(task, draft)
+    if lease.is_held():
+        ended = LiveJournal.has_ended(workspace.live_path(task, draft))
+        return f"{'idle' if ended else 'writing'}, in {lease.holder()}"
+    turns = workspace.turns_now(task, draft)
+    if turns and turns[-1].detail:
+        return f"turn {turns[-1].number} {turns[-1].state.value}: {turns[-1].detail}"
+    if not turns or turns[-1].state is not TurnState.interrupted:
+        return ""
+    kept = _kept(workspace, task, draft, turns[-1])
+    where = f", its article is kept as {kept}" if kept else ""
+    return f"turn {turns[-1].number} was cut off{where}; just write on"
+
+
+def _kept(workspace: Workspace, task: Task, draft: str, turn: Turn) -> str:
+    """The address of what was being written into the draft when a turn was cut off; empty if nothing was."""
+    kept = version_of(turn, workspace.text(task, draft).revisions())
+    return f"{task.address(draft)}:{kept.number}" if kept is not None else ""
