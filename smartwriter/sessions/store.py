@@ -32,6 +32,7 @@ import smartwriter.system.children as forks
 import smartwriter.system.roots as roots
 from smartwriter.files.names import original, project_name, session_name
 from smartwriter.sessions.summaries import Summaries
+from smartwriter.storage.interface import Durability
 from smartwriter.storage.places import Places
 from smartwriter.storage.salvage import Damage, Entry
 from smartwriter.system.threads import to_the_end
@@ -59,7 +60,7 @@ class FileSessionStore:
         self,
         root: str | Path = ".smartwriter",
         *,
-        durability: journal.Durability = "sync",
+        durability: Durability = "sync",
         lock_timeout_s: float = journal.LOCK_TIMEOUT_S,
     ) -> None:
         """

@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import portalocker
 
@@ -35,18 +35,18 @@ import smartwriter.system.children as forks
 import smartwriter.system.roots as roots
 from smartwriter.errors import JournalBusy, JournalError
 from smartwriter.storage.encoding import Line, encode
+from smartwriter.storage.growing import Growing
+from smartwriter.storage.interface import Durability, Overtaken
+from smartwriter.storage.newest import newest_first
 from smartwriter.storage.places import stamp
 from smartwriter.storage.reading import Contents, File, file_of, writing
 from smartwriter.storage.salvage import Entry
 from smartwriter.storage.seen import Seen
 
-Durability = Literal["sync", "os"]
-"""``"sync"``: an append returns once the disk has it; a power cut loses nothing acknowledged.
-``"os"``: once the operating system has it; a killed process loses nothing, a power cut may lose
-the last seconds."""
-
 LOCK_TIMEOUT_S = 18.0  # three tries of the SDK, with its pauses, stay under its 60 s for one
 _SYNCED_LEVELS = 3  # of folders above a journal: another process may just have made them
+
+_NOTHING = Contents([], [], 0)
 
 
 class Journal:
@@ -61,33 +61,72 @@ class Journal:
         *,
         durability: Durability = "sync",
         unique: bool = False,
+        kept: bool = False,
         lock_timeout_s: float = LOCK_TIMEOUT_S,
     ) -> None:
         """
         :param unique: drop entries whose ``uuid`` the file already has; those without are kept.
+        :param kept: what was read stays in memory: the next reading costs what was added.
         """
         self.path = path
+        self._growing = Growing(path) if kept else None
         self._sync = durability == "sync"
         self._lock_timeout_s = lock_timeout_s
         self.renew_locks()
         forks.renew_in_children(self)
         self._known = _Known(Seen() if unique else None)
 
-    def append(self, entries: Iterable[Mapping[str, Any]]) -> None:
-        """Add entries at the end, all or none, in order.
+    @property
+    def where(self) -> str:
+        """For messages."""
+        return str(self.path)
 
+    def append(self, entries: Iterable[Mapping[str, Any]], *, at: int | None = None) -> int:
+        """Add entries at the end, all or none, in order; returns the size of the journal.
+
+        :param at: the size that their author has seen. :raises Overtaken: it has another by now.
         :raises JournalBusy: another writer held the lock for too long.
         :raises JournalError: the disk refused; the file has its old bytes.
         :raises ValueError, TypeError: an entry has no JSON form; nothing was touched.
         """
         batch = [Line(entry) for entry in entries]
-        if batch:
-            with self.locked() as transaction:
-                transaction.write(batch)
+        if not batch and at is None:
+            return self.path.stat().st_size if self.path.exists() else 0
+        with self.locked() as transaction:
+            if at is not None and transaction.size != at:
+                raise Overtaken
+            transaction.write(batch)
+            return transaction.size
+
+    def update(self, change: Callable[[Contents], Iterable[Mapping[str, Any]]]) -> None:
+        """Append what is made of what stands there. :param change: may be called again."""
+        while True:
+            contents = self.read()
+            entries = list(change(contents))
+            if not entries:
+                return
+            with contextlib.suppress(Overtaken):
+                self.append(entries, at=contents.size)
+                return
 
     def read(self) -> Contents:
-        """See :func:`smartwriter.storage.reading.read`."""
-        return reading.read(self.path)
+        """See :func:`smartwriter.storage.reading.read`; nothing where it was never written."""
+        try:
+            return self._growing.read() if self._growing is not None else reading.read(self.path)
+        except FileNotFoundError:
+            return _NOTHING
+
+    def newest_first(self) -> Iterator[Entry]:
+        """See :func:`smartwriter.storage.newest.newest_first`; nothing where it was never written."""
+        with contextlib.suppress(FileNotFoundError):
+            yield from newest_first(self.path)
+
+    def after(self, place: int) -> tuple[list[Entry], int]:
+        """The entries behind a place, and the place behind them."""
+        found = list[tuple[int, Entry]]()
+        with contextlib.suppress(FileNotFoundError):
+            found += reading.stream(self.path, place)
+        return [entry for _, entry in found], found[-1][0] if found else place
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[Transaction]:

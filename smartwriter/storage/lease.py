@@ -142,6 +142,10 @@ class Lease:
         """Whether anybody holds it now, perhaps this process."""
         return next(self._holders(), None) is not None
 
+    def is_wanted(self) -> bool:
+        """Whether somebody asks an idle holder for it."""
+        return wanted_path(self._earlier or self._path).exists()
+
     def _may_be_given_up(self) -> bool:
         """Whether its holder is idle and heeds who asks for it: one that does not is not waited for."""
         try:

@@ -45,6 +45,29 @@ class Places:
         self._trash = hidden / "trash"
         self._cache = hidden / "cache"
 
+    def folder(self, *name: str) -> Path:
+        """Where the journals under a name are."""
+        return self.hidden.joinpath(*name)
+
+    def journal(self, *name: str) -> Path:
+        """The journal of a name, such as ``turns``, a task and a draft."""
+        return self.folder(*name[:-1]) / f"{name[-1]}.jsonl"
+
+    def leases_of(self, *name: str) -> tuple[Path, Path]:
+        """What is locked for ``turns``, task and draft, or ``forks`` and a task; and what once was."""
+        kind, task, *draft = name
+        if kind == "forks":
+            return self.fork_lease(task), self.earlier_fork_lease(task)
+        return self.lease(task, *draft), self.earlier_lease(task, *draft)
+
+    def request(self, *name: str) -> Path:
+        """The file that asks for something: to ``stop``, of a task and a draft."""
+        kind, task, draft = name
+        return self._of_draft("locks", task, f"{draft}.{kind}")
+
+    def kept(self, sha256: str) -> Path:
+        return self.memory / f"{sha256}.md"
+
     # Of drafts -------------------------------------------------------------------------------
 
     def turns(self, task: str, draft: str) -> Path:

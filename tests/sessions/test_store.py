@@ -47,6 +47,7 @@ import smartwriter.storage.journal as journal
 import smartwriter.storage.reading as reading
 from smartwriter.errors import JournalBusy, JournalError, UnsafeName
 from smartwriter.sessions.store import FileSessionStore
+from smartwriter.storage.interface import Durability
 
 if TYPE_CHECKING:
     from claude_agent_sdk import SessionStore
@@ -365,7 +366,7 @@ async def test_one_bad_entry_refuses_its_batch(store: FileSessionStore) -> None:
 
 
 @pytest.mark.parametrize(("durability", "syncs"), [("sync", 2), ("os", 0)])
-async def test_durability(tmp_path: Path, disk: Disk, durability: journal.Durability, syncs: int) -> None:
+async def test_durability(tmp_path: Path, disk: Disk, durability: Durability, syncs: int) -> None:
     """With "sync" each append is synced when it returns, with "os" none is."""
     store = FileSessionStore(tmp_path / "store", durability=durability)
     await store.append(KEY, as_stored(entries(0)))
