@@ -39,6 +39,15 @@ def test_nothing_imports_the_root_or_loads_the_sdk() -> None:
         assert not sdk or path.relative_to(package).as_posix() in _CONVERSATIONS, path
 
 
+def test_the_sdk_is_loaded_by_conversations_alone() -> None:
+    """What writes with an agent, forks, or proves what is stored, loads no SDK before it has to."""
+    modules = ["writing.engine", "trials.forking", "doctor.examine", "agent.offline.server"]
+    code = "; ".join(["import sys", *(f"import smartwriter.{name}" for name in modules)])
+    code += "; print('claude_agent_sdk' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 _CONVERSATIONS = ("agent/claude.py", "agent/listening.py")
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -113,16 +115,10 @@ def fork_command(
         raise Invalid("Variants need a prompt (-p), and get their names by themselves.")
     if prompt is not None:
         checked_prompt(prompt)
-
     other_memory = what_if(workspace, task, draft, memory)
 
-    async def run() -> list[Draft]:
-        return [
-            await fork(workspace, task, draft, at=at, revision=revision, name=name, memory=other_memory)
-            for _ in range(variants or 1)
-        ]
-
-    forks = anyio.run(run)
+    make = partial(fork, workspace, task, draft, at=at, revision=revision, name=name, memory=other_memory)
+    forks = anyio.run(_several, make, variants or 1)
     for new in forks:
         if json_:  # before events, a line each as they are
             (print_json if prompt is None else print_json_line)(new.model_dump(mode="json"))
@@ -130,6 +126,10 @@ def fork_command(
             _tell_fork(task, draft, new)
     if prompt is not None:
         run_jobs(workspace, [(task, new, prompt) for new in forks], offline=offline, json_=json_)
+
+
+async def _several(make: Callable[[], Awaitable[Draft]], count: int) -> list[Draft]:
+    return [await make() for _ in range(count)]
 
 
 def _tell_fork(task: Task, draft: Draft, new: Draft) -> None:
