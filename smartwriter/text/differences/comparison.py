@@ -120,7 +120,12 @@ def compare(before: str, after: str) -> Comparison:
         removed_words=lost,
         moved=sum(block.kind == "moved" for block in blocks),
         front=front,
-        recomposed=sum(looks_the_same(*pair) for block in blocks for pair in hunks_of(block.pieces)),
+        recomposed=sum(
+            looks_the_same(*pair)
+            for block in blocks
+            if len(block.pieces) > 1
+            for pair in hunks_of(block.pieces)
+        ),
         spacing=same and before != after,
     )
 
