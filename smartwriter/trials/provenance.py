@@ -88,5 +88,10 @@ class _History:
 def _continued(text: str, made_of: Continued, known: Sequence[Provenance], mark: Mark) -> Provenance:
     if not made_of.places:
         return Provenance(text, mark, mark)
-    before = max((known[place] for place in made_of.places), key=lambda one: len(one.text))
+    if len(made_of.places) == 1:
+        before = known[made_of.places[0]]
+        if made_of.whole and before.text == text:
+            return before  # most paragraphs of most revisions
+    else:
+        before = max((known[place] for place in made_of.places), key=lambda one: len(one.text))
     return Provenance(text, before.origin, before.changed if made_of.whole else mark)
