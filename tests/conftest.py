@@ -9,13 +9,40 @@ from pathlib import Path
 
 import pytest
 from blockbuster import BlockBuster
+from hypothesis import settings
 
 from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.agent.offline.environment import clean_environment, offline_env
 from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.workspace import Workspace
 
+settings.register_profile("dev", max_examples=25, deadline=None, database=None)
+settings.register_profile("ci", max_examples=100, deadline=None, database=None)
+settings.load_profile("dev")
+
 SAMPLES = Path(__file__).parent.parent / "collections"
+
+
+_ROOMS_OF_PROCESSES = {"journeys", "sdk"}
+"""Folders of tests that all run commands or the CLI."""
+_FIXTURES_OF_PROCESSES = {"model", "claude"}
+_SUPPORT_OF_PROCESSES = {"commands", "terminal", "dying"}
+"""Modules of ``tests/support`` that start processes."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What runs processes is slow: ``scripts/test --fast`` leaves it out."""
+    for item in items:
+        if isinstance(item, pytest.Function) and _runs_processes(item):
+            item.add_marker("slow")
+
+
+def _runs_processes(test: pytest.Function) -> bool:
+    if test.path.parent.name in _ROOMS_OF_PROCESSES or _FIXTURES_OF_PROCESSES & set(test.fixturenames):
+        return True
+    known = vars(test.module)
+    used = (known.get(name) for name in test.function.__code__.co_names)
+    return any(getattr(one, "__module__", None) in _SUPPORT_OF_PROCESSES for one in used)
 
 
 @pytest.fixture(autouse=True)

@@ -85,6 +85,7 @@ def test_what_is_no_json_ends_nothing() -> None:
         _fed("".join(seeds.choice('{}[]",:\\u1a😀\ud83d ') for _ in range(40)), seeds)
 
 
+@pytest.mark.slow
 def test_a_long_article_is_read_in_its_length() -> None:
     """Four times the article, in four times the pieces, takes about four times as long."""
 

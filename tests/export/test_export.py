@@ -101,6 +101,7 @@ def test_any_line_ends(tmp_path: Path, ending: str) -> None:
     assert re.search(r"one\s+two\s+three", found)
 
 
+@pytest.mark.slow
 def test_a_text_of_a_megabyte(tmp_path: Path) -> None:
     """The longest text that a draft can have is converted whole."""
     text = ("雾 and fog, *both* of them. " * 100 + "\n\n") * 340

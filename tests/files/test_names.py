@@ -3,7 +3,7 @@ from __future__ import annotations
 import string
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from smartwriter.errors import SmartWriterError, UnsafeName
@@ -82,7 +82,6 @@ def test_other_ids_become_plain_names_and_come_back(name: str, file: str) -> Non
     assert original(file) == name
 
 
-@settings(max_examples=100, deadline=None, database=None)
 @given(name=ANY_TEXT | TRICKY)
 def test_a_name_is_refused_or_comes_back(name: str) -> None:
     """Whatever an id is, it is refused with a reason or becomes a safe name that maps back to it."""
@@ -96,7 +95,6 @@ def test_a_name_is_refused_or_comes_back(name: str) -> None:
     assert original(plain) == name
 
 
-@settings(max_examples=100, deadline=None, database=None)
 @given(names=st.lists(TRICKY | ANY_TEXT.filter(bool), min_size=2, max_size=2, unique=True))
 def test_project_keys_have_folders_of_their_own(names: list[str]) -> None:
     """Every project key, however unsafe, has one safe folder, and no two share it."""
@@ -215,7 +213,6 @@ def test_a_taken_name_gets_a_number() -> None:
     assert readable_name("?", frozenset({"untitled"})) == "untitled 2"
 
 
-@settings(max_examples=100, deadline=None, database=None)
 @given(title=ANY_TEXT | TRICKY | st.text(max_size=300))
 def test_any_title_names_a_file(title: str) -> None:
     """Whatever a title is, its name is safe, stable and no longer than a file system takes."""

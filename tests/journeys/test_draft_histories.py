@@ -683,7 +683,7 @@ def test_no_history_of_a_draft_loses_a_text(tmp_path: Path, monkeypatch: pytest.
     run_state_machine_as_test(
         Here,
         settings=settings(
-            max_examples=25,
+            max_examples=max(8, settings().max_examples // 4),
             stateful_step_count=40,
             derandomize=True,
             database=None,

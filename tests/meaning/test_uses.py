@@ -61,6 +61,7 @@ def test_a_half_of_a_quantity_is_none(text: str) -> None:
     relied("It costs £9.", [MemoryChange("memory.md", change.added, change.removed)])
 
 
+@pytest.mark.slow
 def test_a_memory_of_another_size_is_compared_in_time() -> None:
     """Texts in the place of lines, and hundreds of lines that all changed, hold up no turn."""
     many = tuple(

@@ -15,7 +15,7 @@ def test_what_is_wrong_with_a_memory_is_said_once_for_each_collection(workspace:
     (collection.path / "memory.md").write_bytes(b"\xff")
     tasks = [workspace.new_task(title, "rivers") for title in ("Fog", "Ice")]
     assert list(memory_problems(workspace, tasks)) == [
-        "rivers: memory.md is not UTF-8 text and was left out."
+        "rivers: memory.md is not UTF-8 text (byte 0) and was left out."
     ]
 
 

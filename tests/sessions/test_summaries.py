@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from claude_agent_sdk import fold_session_summary
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from transcripts import KEY, SESSION, as_stored, entry, healthy, line, lines
 
@@ -121,7 +121,6 @@ def test_a_summary_equals_a_full_fold(
         assert project.summary() == project.folded(), f"{name}, once more"
 
 
-@settings(max_examples=60, deadline=None, database=None)
 @given(names=st.lists(st.sampled_from(sorted(CHUNKS)), min_size=1, max_size=8))
 def test_a_summary_equals_a_full_fold_in_any_order(names: list[str], tmp_path_factory: Any) -> None:
     """Whatever comes after whatever, listed after each step or not, the summary is right."""
@@ -381,6 +380,7 @@ def test_a_transcript_that_cannot_be_read_is_listed(project: Project) -> None:
     assert set(listed) <= {SESSION, "folder"}
 
 
+@pytest.mark.slow
 def test_processes_list_while_another_writes(project: Project) -> None:
     """Listings in several processes at once agree with the file when it is at rest again."""
     code = """

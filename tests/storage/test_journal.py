@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from disks import in_place_of_os
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from transcripts import Disk, entries, entry, fails, healthy, line, lines, numbers, writes_only
 
@@ -95,7 +95,6 @@ JSON_VALUES = st.recursive(
 ENTRIES = st.lists(st.dictionaries(st.text(max_size=8), JSON_VALUES, max_size=6), min_size=1, max_size=5)
 
 
-@settings(max_examples=100, deadline=None, database=None)
 @given(batch=ENTRIES)
 def test_what_is_appended_is_read_back(batch: list[dict[str, Any]], tmp_path_factory: Any) -> None:
     """Any JSON object comes back as it was, from a file in which any program finds the same lines."""
@@ -300,7 +299,6 @@ def test_reading_changes_nothing(path: Path) -> None:
     assert path.read_bytes() == DAMAGED
 
 
-@settings(max_examples=100, deadline=None, database=None)
 @given(data=st.data())
 def test_zeroed_blocks_cost_only_what_they_hit(data: st.DataObject, tmp_path_factory: Any) -> None:
     """After any stretches became NUL, every entry outside them is read, and no other."""
@@ -320,7 +318,6 @@ def test_zeroed_blocks_cost_only_what_they_hit(data: st.DataObject, tmp_path_fac
     assert numbers(streamed(path)[0]) == whole
 
 
-@settings(max_examples=100, deadline=None, database=None)
 @given(data=st.data())
 def test_reading_never_raises(data: st.DataObject, tmp_path_factory: Any) -> None:
     """Whatever bytes a file holds, it is read, streamed alike, and can be appended to."""
@@ -796,6 +793,7 @@ def test_threads_append_side_by_side(path: Path, shared: bool) -> None:
     assert all(first["writer"] == second["writer"] for first, second in pairs)
 
 
+@pytest.mark.slow
 def test_processes_append_side_by_side(path: Path) -> None:
     """Eight processes with fifty appends each give four hundred entries, each once, in order."""
     code = """

@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from transcripts import entries, entry, entry_uuid, line, numbers
 
@@ -257,7 +257,6 @@ def test_no_length_of_an_entry_is_special() -> None:
         assert salvage(b"\0" + json.dumps(long).encode()) == ([long], [(0, 1)]), length
 
 
-@settings(max_examples=100, deadline=None, database=None)
 @given(data=st.data())
 def test_all_whole_entries_behind_torn_ones_are_saved(data: st.DataObject) -> None:
     """Any sequence of torn and whole entries of a chain, glued together, gives all the whole ones."""
@@ -279,7 +278,6 @@ def _ends_before_a_value(parts: list[bytes]) -> bool:
     return any(part.rstrip().endswith((b":", b"[", b",")) for part in parts)
 
 
-@settings(max_examples=100, deadline=None, database=None)
 @given(
     damaged=st.lists(st.binary(max_size=20) | st.sampled_from([glued(1), glued(2)[:99], b"{"])).map(b"".join)
 )

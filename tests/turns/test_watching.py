@@ -57,6 +57,7 @@ async def test_each_event_is_heard_once(tmp_path: Path, monkeypatch: pytest.Monk
     assert [text for text in heard if "one" in text] == ["one 0", "one 1", "one 2"]
 
 
+@pytest.mark.slow
 async def test_three_hundred_idle_drafts_cost_next_to_nothing(tmp_path: Path) -> None:
     """Watching 300 drafts in which nothing happens costs a few percent of a processor at the very most."""
     paths = [tmp_path / "live" / f"t{number}" / "main.jsonl" for number in range(300)]
