@@ -9,7 +9,7 @@ import click
 
 from smartwriter.cli.app import in_workspace
 from smartwriter.cli.terminal import secho
-from smartwriter.errors import DraftBusy, Invalid
+from smartwriter.errors import Invalid
 from smartwriter.tasks.values import Draft, Task
 from smartwriter.text.wording import shortened
 from smartwriter.turns.outbox import Waiting
@@ -17,34 +17,17 @@ from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
     from smartwriter.turns.sent import SentPrompt
-    from smartwriter.writing.engine import Engine
+    from smartwriter.writing.engine import Engine, Job
 
 _SHOWN_CHARACTERS = 60
-Job = tuple[Task, Draft, str]
 
 
 async def send_earlier(engine: Engine, jobs: Sequence[Job]) -> tuple[list[SentPrompt], list[Job]]:
-    """Send what waits in the drafts of these jobs, each draft's once; and the jobs that are left.
-
-    A prompt that waits already, word for word, is not sent twice: who starts a killed command again
-    means the same one.
-    """
-    sent: list[SentPrompt] = []
-    left = list(jobs)
-    for task, draft in {(task.id, draft.name): (task, draft) for task, draft, _ in jobs}.values():
-        try:
-            earlier = await engine.send_waiting(task, draft)
-        except DraftBusy:  # what waits there is its holder's; the job itself will be refused
-            continue
-        _tell(task.address(draft.name), earlier)
-        for one in earlier:
-            same = [
-                job for job in left if (job[0].id, job[1].name, job[2]) == (task.id, draft.name, one.prompt)
-            ]
-            if same:
-                left.remove(same[0])
-        sent += earlier
-    return sent, left
+    """Send what waits in the drafts of these jobs, and say so; and the jobs that are left."""
+    earlier = await engine.send_earlier(jobs)
+    for address, sent in earlier.found:
+        _tell(address, sent)
+    return earlier.sent, earlier.left
 
 
 def _tell(address: str, earlier: Sequence[SentPrompt]) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -24,7 +25,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from anyio.to_thread import run_sync
 
 from smartwriter.agent.conversation import Agent
-from smartwriter.errors import Invalid, SmartWriterError
+from smartwriter.errors import DraftBusy, Invalid, SmartWriterError
 from smartwriter.events import Event, Queued
 from smartwriter.sessions.orphans import Cli, is_alive
 from smartwriter.system.config import Config
@@ -40,6 +41,24 @@ from smartwriter.writing.recovery import recover
 _ORPHAN_POLL_S = 1.0
 _ORPHAN_SEARCH_S = 15.0  # another program may die beside this one
 _LISTENER_EVENTS = 10_000  # that a listener may lag behind before it is dropped
+
+
+Job = tuple[Task, Draft, str]
+"""A draft, and a prompt for it."""
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What waited before some jobs came."""
+
+    found: list[tuple[str, list[SentPrompt]]]
+    """By the draft's address, in order."""
+    left: list[Job]
+    """The jobs that did not wait among it."""
+
+    @property
+    def sent(self) -> list[SentPrompt]:
+        return [one for _, several in self.found for one in several]
 
 
 class Engine:
@@ -111,7 +130,7 @@ class Engine:
         self._group.start_soon(actor.keep, sent)
         return sent
 
-    async def send_all(self, jobs: Sequence[tuple[Task, Draft, str]]) -> list[SentPrompt]:
+    async def send_all(self, jobs: Sequence[Job]) -> list[SentPrompt]:
         """Send prompts to drafts.
 
         Variants of one draft have one past: of these the first is sent alone up to its first word, so that
@@ -127,6 +146,26 @@ class Engine:
                     if event.kind not in ("queued", "turn_started"):
                         break
         return sent + [self.send(*job) for job in rest]
+
+    async def send_earlier(self, jobs: Sequence[Job]) -> Earlier:
+        """Send what waits in the drafts of these jobs, each draft's once.
+
+        A prompt that waits already, word for word, is not sent twice: who starts a killed command again
+        means the same one. What waits in a draft that another process writes is that one's.
+        """
+        found: list[tuple[str, list[SentPrompt]]] = []
+        left = list(jobs)
+        for task, draft in {(task.id, draft.name): (task, draft) for task, draft, _ in jobs}.values():
+            try:
+                earlier = await self.send_waiting(task, draft)
+            except DraftBusy:  # the job itself will be refused
+                continue
+            found.append((task.address(draft.name), earlier))
+            for one in earlier:
+                wanted = (task.id, draft.name, one.prompt)
+                if same := [job for job in left if (job[0].id, job[1].name, job[2]) == wanted]:
+                    left.remove(same[0])
+        return Earlier(found, left)
 
     async def send_waiting(self, task: Task, draft: Draft) -> list[SentPrompt]:
         """Send what waits on disk since an earlier process, in its order.
