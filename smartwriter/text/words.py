@@ -172,21 +172,18 @@ def spans(text: str) -> list[tuple[int, int]]:
             found.append((start, end))
         start = -1
 
-    first = front_matter(text) or (1 if text.startswith("\ufeff") else 0)
-    for at, words in _lines(text, first):
-        blank = not words.strip()
+    for at, words in _lines(text, front_matter(text) or int(text.startswith("\ufeff"))):
+        if not words.strip():
+            if not fence:
+                close()
+            continue
         if fence:
-            if not blank:
-                end = at + len(words)
+            end = at + len(words)
             if _closes(words, fence):
                 fence = ""
                 close()
             continue
-        if blank:
-            close()
-            continue
-        opening = _FENCE.match(words)
-        heading = _HEADING.match(words)
+        opening, heading = _FENCE.match(words), _HEADING.match(words)
         if opening or heading:
             close()
         underline = start >= 0 and _UNDERLINE.match(words)
