@@ -31,7 +31,9 @@ from smartwriter.memory.snapshot import Memory
 from smartwriter.memory.versions import MemoryVersions
 from smartwriter.sessions.store import FileSessionStore
 from smartwriter.sessions.transcript import Transcript
+from smartwriter.storage.files import FileStorage
 from smartwriter.storage.identity import Identity, identify
+from smartwriter.storage.interface import Storage
 from smartwriter.storage.lease import Lease, wanted_path
 from smartwriter.storage.places import Places
 from smartwriter.tasks.draft_text import DraftText, HandEdit
@@ -61,6 +63,7 @@ class Workspace:
         self.root = root.absolute()
         self.hidden = self.root / bounds.HIDDEN
         self.places = Places(self.hidden)
+        self.storage: Storage = FileStorage(self.hidden)
         if not self.hidden.is_dir():
             raise NotAWorkspace(root)
         bounds.checked(self.places.config, of_records=True)
@@ -70,7 +73,7 @@ class Workspace:
         self._identity: Identity | None = None
         self.store = FileSessionStore(self.hidden)
         self.tasks = TaskManager(self.hidden)
-        self.versions = MemoryVersions(self.hidden)
+        self.versions = MemoryVersions(self.storage)
         self.spool = Spool(self.hidden, partial(place, self), partial(knows, self))
 
     @classmethod
@@ -171,12 +174,12 @@ class Workspace:
         from smartwriter.memory.proposals import Proposals
         from smartwriter.memory.series import Series
 
-        proposals = Proposals(self.hidden, collection)
+        proposals = Proposals(self.storage, collection)
         return Series(collection, proposals, self.versions, lambda: self.config().memory_tokens)
 
     def memory_lock(self, collection: str) -> AbstractContextManager[object]:
         """As :meth:`Series.lock`, by name; the empty one is of the memory file in the workspace itself."""
-        return memory_lock(self.hidden, collection)
+        return memory_lock(self.storage, collection)
 
     def add_sample(self, source: Path) -> Collection:
         """Copy a collection from elsewhere. :raises AlreadyExists:"""

@@ -14,7 +14,7 @@ from smartwriter.workspace import Workspace
 
 def examine_versions(workspace: Workspace) -> Iterator[Finding]:
     """Versions that are not what they are named for."""
-    for path in sorted(workspace.versions.folder.glob("*.md")):
+    for path in sorted(workspace.places.memory.glob("*.md")):
         if not _is_version(path):
             yield Finding(
                 "memory",

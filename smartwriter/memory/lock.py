@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-from pathlib import Path
+from contextlib import AbstractContextManager
 
 from smartwriter.memory.collection import plain_key
-from smartwriter.storage.journal import Journal, Transaction
-from smartwriter.storage.places import Places
+from smartwriter.storage.interface import Journal, Storage, Transaction
 
 
-def journal_of(hidden: Path, name: str) -> Journal:
+def journal_of(storage: Storage, name: str) -> Journal:
     """Of what is proposed for the collection of a name."""
-    return Journal(Places(hidden).proposals(plain_key(name)))
+    return storage.journal("proposals", plain_key(name))
 
 
-@contextlib.contextmanager
-def memory_lock(hidden: Path, name: str) -> Iterator[Transaction]:
+def memory_lock(storage: Storage, name: str) -> AbstractContextManager[Transaction]:
     """While this is held, no other process changes the memory files of a collection.
 
     It is the lock of the journal in which what is about to happen to them is recorded.
 
     :param name: empty for the one in the workspace itself.
     """
-    kept = journal_of(hidden, name)
-    with kept.locked() as transaction:
-        try:
-            yield transaction
-        finally:
-            if transaction.size == 0:  # it was made to be locked only; who waits for it makes a new one
-                kept.path.unlink(missing_ok=True)
+    return journal_of(storage, name).locked()

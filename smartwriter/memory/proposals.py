@@ -15,17 +15,14 @@ from __future__ import annotations
 
 import contextlib
 from contextlib import AbstractContextManager
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import smartwriter.files.change as document
-import smartwriter.files.durable as durable
 import smartwriter.meaning.conflicts as conflicts
-import smartwriter.storage.journal as journal
-import smartwriter.storage.reading as reading
 from smartwriter.errors import Invalid
 from smartwriter.meaning.nearness import nearest
-from smartwriter.memory.collection import Collection
+from smartwriter.memory.collection import Collection, plain_key
 from smartwriter.memory.files import MAX_FILE_BYTES
 from smartwriter.memory.lines import (
     BULLET,
@@ -50,8 +47,10 @@ from smartwriter.memory.proposal import (
     ProposalState,
     new_id,
 )
+from smartwriter.storage.interface import Overtaken, Storage, Transaction
+from smartwriter.storage.reading import Contents
 from smartwriter.storage.records import from_line, to_line
-from smartwriter.storage.salvage import Damage
+from smartwriter.storage.salvage import Damage, Entry
 from smartwriter.text.lines import item
 from smartwriter.text.sameness import normal, same_words
 
@@ -62,18 +61,17 @@ MAX_PENDING = 200
 class Proposals:
     """The proposals for one collection. All calls block; any number of processes may use it at once."""
 
-    def __init__(self, hidden: Path, collection: Collection) -> None:
-        """:param hidden: the workspace's ``.smartwriter``."""
-        self._hidden = hidden
+    def __init__(self, storage: Storage, collection: Collection) -> None:
+        self._storage = storage
         self._collection = collection
-        self._journal = journal_of(hidden, collection.name)
+        self._journal = journal_of(storage, collection.name)
 
     # Reading ---------------------------------------------------------------------------------
 
     def all(self) -> list[Proposal]:
         """Every proposal as it stands now, oldest first."""
         found: dict[str, Proposal] = {}
-        for line in self._read().entries:
+        for line in self._journal.read().entries:
             if proposal := from_line(Proposal, line):
                 found[proposal.id] = proposal
         return list(found.values())
@@ -105,7 +103,7 @@ class Proposals:
 
     def damage(self) -> list[Damage]:
         """The stretches of the journal that could not be read."""
-        return self._read().damage
+        return self._journal.read().damage
 
     # Writing ---------------------------------------------------------------------------------
 
@@ -214,28 +212,27 @@ class Proposals:
         with self.locked() as transaction:
             return self._complete(transaction)
 
-    def take_over(self, earlier: str, trash: Path) -> None:
+    def take_over(self, earlier: str) -> None:
         """Have what was proposed for the collection under an earlier name.
 
         That journal goes to the trash; a second call does nothing.
         """
-        old = journal_of(self._hidden, earlier)
-        if not old.path.exists():
-            return
-        with self.locked() as transaction, memory_lock(self._hidden, earlier) as before:
-            if before.size == 0:
+        while True:
+            old = journal_of(self._storage, earlier).read()
+            if old.size == 0:
                 return
-            known = {one.id for one in self.all()}
-            transaction.append([line for line in old.read().entries if line.get("id") not in known])
-            durable.move(old.path, trash)
+            with contextlib.suppress(Overtaken):  # something was proposed there in the meantime
+                self._journal.update(partial(_missing, old.entries))
+                self._storage.put_away("proposals", plain_key(earlier), at=old.size)
+                return
 
-    def locked(self) -> AbstractContextManager[journal.Transaction]:
+    def locked(self) -> AbstractContextManager[Transaction]:
         """As :func:`memory_lock`."""
-        return memory_lock(self._hidden, self._collection.name)
+        return memory_lock(self._storage, self._collection.name)
 
     # Under the lock --------------------------------------------------------------------------
 
-    def _complete(self, transaction: journal.Transaction) -> list[Proposal]:
+    def _complete(self, transaction: Transaction) -> list[Proposal]:
         completed = []
         for one in self.all():
             if one.state is ProposalState.accepting:
@@ -248,7 +245,7 @@ class Proposals:
                     completed.append(_recorded(transaction, one, ProposalState.forgotten))
         return completed
 
-    def _add(self, transaction: journal.Transaction, proposal: Proposal) -> Proposal:
+    def _add(self, transaction: Transaction, proposal: Proposal) -> Proposal:
         """:raises Invalid: when its file does not take it; it waits again."""
         line = BULLET + proposal.accepted_text
         try:
@@ -259,7 +256,7 @@ class Proposals:
             raise
         return _recorded(transaction, proposal, ProposalState.accepted)
 
-    def _remove(self, transaction: journal.Transaction, proposal: Proposal) -> Proposal:
+    def _remove(self, transaction: Transaction, proposal: Proposal) -> Proposal:
         path = memory_file(self._collection, proposal.file)
         document.change(path, lambda data: without_line(data, proposal), MAX_FILE_BYTES)
         return _recorded(transaction, proposal, ProposalState.forgotten)
@@ -311,19 +308,17 @@ class Proposals:
             f"see them with: smartwriter memory lines {self._collection.name}"
         )
 
-    def _read(self) -> reading.Contents:
-        try:
-            return self._journal.read()
-        except FileNotFoundError:
-            return reading.Contents([], [], 0)
-
 
 # Lines of the journal ---------------------------------------------------------------------------
 
 
-def _recorded(
-    transaction: journal.Transaction, proposal: Proposal, state: ProposalState, **changes: Any
-) -> Proposal:
+def _missing(lines: list[Entry], contents: Contents) -> list[Entry]:
+    """Those of proposals that a journal does not know."""
+    known = {line.get("id") for line in contents.entries}
+    return [line for line in lines if line.get("id") not in known]
+
+
+def _recorded(transaction: Transaction, proposal: Proposal, state: ProposalState, **changes: Any) -> Proposal:
     proposal = proposal.in_state(state, **changes)
     transaction.append([to_line(proposal)])
     return proposal

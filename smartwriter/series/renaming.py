@@ -139,9 +139,8 @@ def _move_proposals(workspace: Workspace, collection: Collection, old: str, new:
     """What waits for review goes along, also for the collections in it."""
     for name in _names(workspace, collection):
         before = old + name[len(new) :]
-        trash = workspace.places.trash("proposals", plain_key(before), ".jsonl")
         series = workspace.series(Collection(name, collection.path))
-        series.proposals.take_over(before, trash)
+        series.proposals.take_over(before)
 
 
 def _names(workspace: Workspace, collection: Collection) -> Iterator[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import smartwriter.files.durable as durable
 import smartwriter.system.bounds as bounds
 from smartwriter.errors import Invalid
-from smartwriter.storage.interface import Durability, Listed
+from smartwriter.storage.interface import Durability, Listed, Overtaken
 from smartwriter.storage.journal import Journal
 from smartwriter.storage.lease import Lease
 from smartwriter.storage.places import Places
@@ -45,13 +45,15 @@ class FileStorage:
                     name = item.name.removesuffix(".jsonl")
                     yield Listed((*under, name), status.st_size, status.st_mtime_ns // 1_000_000)
 
-    def put_away(self, *name: str) -> bool:
+    def put_away(self, *name: str, at: int | None = None) -> bool:
         path = self._places.journal(*name)
         if not path.exists():
             return False
         with Journal(path).locked() as transaction:  # what is being appended comes before it, or begins anew
             if transaction.size == 0:
                 return False
+            if at is not None and transaction.size != at:
+                raise Overtaken
             durable.move(path, self._places.trash(name[0], "-".join(name[1:]) or name[0], ".jsonl"))
         return True
 

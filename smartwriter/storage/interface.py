@@ -126,8 +126,11 @@ class Storage(Protocol):
     def names(self, *under: str) -> Iterator[Listed]:
         """The journals directly under a name, in no order."""
 
-    def put_away(self, *name: str) -> bool:
-        """Move a journal to the trash. False: there is none."""
+    def put_away(self, *name: str, at: int | None = None) -> bool:
+        """Move a journal to the trash. False: there is none.
+
+        :param at: the size that was seen of it. :raises Overtaken: it has another by now.
+        """
 
     def lease(
         self,

@@ -227,7 +227,7 @@ def test_blame_names_a_memory_as_its_log_does(workspace: Workspace) -> None:
     collection = workspace.new_collection("rivers")
     task = workspace.new_task("Low water", "rivers")
     memory = workspace.collection("rivers").memory()
-    versions = MemoryVersions(workspace.hidden)
+    versions = MemoryVersions(workspace.storage)
     versions.keep(memory)
     (collection.path / "memory.md").write_text("- A fact.\n")
     newer = workspace.collection("rivers").memory()
@@ -301,7 +301,7 @@ def test_what_made_a_text_better_can_be_proposed_for_the_memory(workspace: Works
         workspace.text(task, MAIN).write(text, author="model", turn=1)
     result = run(workspace, "blind", f"{task.id}:1", f"{task.id}:2", stdin=b"1\nShort sentences win.\ny\n")
     assert result.exit_code == 0, result.output
-    (proposal,) = Proposals(workspace.hidden, collection).pending()
+    (proposal,) = Proposals(workspace.storage, collection).pending()
     assert (proposal.text, proposal.task, proposal.draft) == ("Short sentences win.", task.id, MAIN)
     assert "Short sentences" not in collection.memory().render()
 

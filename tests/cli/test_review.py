@@ -32,7 +32,7 @@ def collection(workspace: Workspace) -> Collection:
 
 @pytest.fixture
 def proposals(workspace: Workspace, collection: Collection) -> Proposals:
-    return Proposals(workspace.hidden, collection)
+    return Proposals(workspace.storage, collection)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def task_with_turn(workspace: Workspace, title: str, collection: str, prompt: st
     """A task whose one turn had the collection's memory as it is now."""
     task = workspace.new_task(title, collection)
     memory = workspace.collection(collection).memory()
-    MemoryVersions(workspace.hidden).keep(memory)
+    MemoryVersions(workspace.storage).keep(memory)
     turn = Turn(
         number=1,
         uuid=task.id,

@@ -60,7 +60,7 @@ def test_case_043_a_renamed_workspace_keeps_its_memory(workspace: Workspace, tmp
     workspace.root.rename(tmp_path / "new 名")
     moved = Workspace(tmp_path / "new 名")
     assert moved.memory(moved.tasks.find("Fog"), task.drafts[MAIN]).render() == before.render()
-    assert len(MemoryVersions(moved.hidden).log("rivers")) == 1
+    assert len(MemoryVersions(moved.storage).log("rivers")) == 1
 
 
 def test_case_044_a_link_to_the_workspace_is_the_same_one(workspace: Workspace, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_case_092_a_touched_file_is_no_change(workspace: Workspace) -> None:
         os.utime(path, (2**31, 2**31))
     assert workspace.take_hand_edit(task, MAIN).revision is None
     assert workspace.memory(task, task.drafts[MAIN]).render() == before.render()
-    assert len(MemoryVersions(workspace.hidden).log("rivers")) == 1
+    assert len(MemoryVersions(workspace.storage).log("rivers")) == 1
 
 
 def test_case_092_an_older_file_over_newer_typing_keeps_both(workspace: Workspace) -> None:

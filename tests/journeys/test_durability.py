@@ -46,7 +46,7 @@ TURN = Turn(number=1, uuid="u", session_id="s", prompt="Go.", state=TurnState.ru
 
 
 def _accepted(workspace: Workspace, task: Task) -> None:
-    proposals = Proposals(workspace.hidden, workspace.task_collection(task))
+    proposals = Proposals(workspace.storage, workspace.task_collection(task))
     proposals.accept(proposals.propose("The ferry runs at dawn.", task=task.id, draft="main", turn=1).id)
 
 

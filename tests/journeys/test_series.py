@@ -116,7 +116,7 @@ def test_memory_edited_while_a_draft_is_open_arrives_with_its_next_turn(
     assert sections(two)["memory.md"] == "Changed meanwhile."
     assert two.body["system"] == three.body["system"]
     turns = workspace.tasks.turns(rivers, "main")
-    versions = MemoryVersions(workspace.hidden)
+    versions = MemoryVersions(workspace.storage)
     texts = [versions.text(turn.memory["memory.md"]) for turn in turns]
     assert texts == ["The old ferryman is called Anselm.", "Changed meanwhile.", "Changed meanwhile."]
 
@@ -219,7 +219,7 @@ def test_ten_tasks_in_parallel_each_get_one_whole_version(
 
 def _had(workspace: Workspace, task: Task) -> str | None:
     (turn,) = workspace.tasks.turns(task, "main")
-    return MemoryVersions(workspace.hidden).text(turn.memory["memory.md"])
+    return MemoryVersions(workspace.storage).text(turn.memory["memory.md"])
 
 
 def test_a_collection_that_was_renamed_is_missed(
@@ -259,7 +259,7 @@ def test_what_the_model_proposes_only_waits(
     (turn,), events = take_turns(workspace, claude, [(rivers.id, "Go.")])
     assert sections_of(workspace) == before
     (event,) = [event for event in events if event.kind == "memory_proposed"]
-    proposals = Proposals(workspace.hidden, workspace.collection("Rivers"))
+    proposals = Proposals(workspace.storage, workspace.collection("Rivers"))
     (proposal,) = proposals.pending()
     assert (proposal.id, proposal.task, proposal.turn) == (event.proposal, rivers.id, turn.number)
     proposals.accept(proposal.id, "The ferry is green.")
@@ -283,7 +283,7 @@ def test_the_model_names_the_line_that_its_proposal_replaces(
     model.script = script
     take_turns(workspace, claude, [(rivers.id, "Go.")])
     assert "does not stand in the memory" in model.requests[-1].tool_results[0]
-    proposals = Proposals(workspace.hidden, workspace.collection("Rivers"))
+    proposals = Proposals(workspace.storage, workspace.collection("Rivers"))
     (proposal,) = proposals.pending()
     proposals.accept(proposal.id)
     assert "- The fare is five pounds.\n- Iris waits." in sections_of(workspace)
@@ -304,7 +304,7 @@ def test_tasks_that_rely_on_a_changed_line_are_told(
     for task in (rivers, other, stranger):
         take_turn(workspace, claude, task.id, "Begin.")
     workspace.text(other, "main").write("The slack hour came early.\n", author="writer", turn=2)
-    proposals = Proposals(workspace.hidden, workspace.collection("Rivers"))
+    proposals = Proposals(workspace.storage, workspace.collection("Rivers"))
     line = "Slack hour: the forty minutes in which the ferry may cross."
     proposals.accept(proposals.propose(line, task=rivers.id, draft="main", turn=1).id)
     told = {}

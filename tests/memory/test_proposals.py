@@ -37,7 +37,7 @@ def collection(workspace: Workspace) -> Collection:
 
 @pytest.fixture
 def proposals(workspace: Workspace, collection: Collection) -> Proposals:
-    return Proposals(workspace.hidden, collection)
+    return Proposals(workspace.storage, collection)
 
 
 def write(path: Path, text: str | bytes) -> None:
@@ -288,7 +288,7 @@ def test_many_at_once(workspace: Workspace, collection: Collection) -> None:
     """Writers that propose and accept at the same time all have their line in the file, once."""
 
     def work(number: int) -> None:
-        own = Proposals(workspace.hidden, collection)
+        own = Proposals(workspace.storage, collection)
         own.accept(proposed(own, f"Line {number}.").id)
 
     threads = [threading.Thread(target=work, args=[number]) for number in range(6)]
@@ -298,7 +298,7 @@ def test_many_at_once(workspace: Workspace, collection: Collection) -> None:
         thread.join()
     added = memory(collection).removeprefix(MEMORY).splitlines()
     assert sorted(added) == [f"- Line {number}." for number in range(6)]
-    assert set(states(Proposals(workspace.hidden, collection))) == {"accepted"}
+    assert set(states(Proposals(workspace.storage, collection))) == {"accepted"}
 
 
 # Contradictions ---------------------------------------------------------------------------------
@@ -420,7 +420,7 @@ def test_an_unknown_line_is_refused(proposals: Proposals, collection: Collection
 
 def test_which_drafts_had_a_line(workspace: Workspace, collection: Collection) -> None:
     """By the versions that their turns had: those that were told it, and those where nobody knows."""
-    versions = MemoryVersions(workspace.hidden)
+    versions = MemoryVersions(workspace.storage)
     versions.keep(collection.memory())
     had = turn(collection.memory().hashes)
     write(collection.path / "memory.md", "# Memory\n\nNobody waved. Not - Nobody waved.\n")
@@ -463,7 +463,7 @@ def dies_everywhere(
         root = workspace.root.with_name(f"killed-{step}")
         shutil.copytree(workspace.root, root)
         there = Workspace(root)
-        proposals = Proposals(there.hidden, there.collection("rivers"))
+        proposals = Proposals(there.storage, there.collection("rivers"))
         killed = killed_before(step, lambda proposals=proposals: action(proposals))  # type: ignore[misc]
         assert memory(there.collection("rivers")) in (before, after)
         action(proposals)

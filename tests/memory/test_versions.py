@@ -12,12 +12,15 @@ from smartwriter.errors import Invalid
 from smartwriter.memory.collection import Collection
 from smartwriter.memory.snapshot import Memory
 from smartwriter.memory.versions import MemoryVersions
+from smartwriter.storage.files import FileStorage
+from smartwriter.storage.places import Places
+from smartwriter.system.bounds import HIDDEN
 from smartwriter.workspace import Workspace
 
 
 @pytest.fixture
 def versions(workspace: Workspace) -> MemoryVersions:
-    return MemoryVersions(workspace.hidden)
+    return MemoryVersions(workspace.storage)
 
 
 @pytest.fixture
@@ -36,8 +39,13 @@ def fill(collection: Collection, **files: str | bytes) -> Memory:
     return collection.memory()
 
 
-def stored(versions: MemoryVersions) -> list[str]:
-    return sorted(path.name for path in versions.folder.glob("*.md"))
+def folder_of(collection: Collection) -> Path:
+    """Where versions of its files are kept."""
+    return Places(collection.path.parents[1] / HIDDEN).memory
+
+
+def stored(collection: Collection) -> list[str]:
+    return sorted(path.name for path in folder_of(collection).glob("*.md"))
 
 
 def test_each_version_is_kept_once(versions: MemoryVersions, collection: Collection) -> None:
@@ -51,7 +59,7 @@ def test_each_version_is_kept_once(versions: MemoryVersions, collection: Collect
     assert versions.text(first.hashes["profile.md"]) == "---\ntitle: 画像\n---\n雾\r\n"
     assert versions.text(second.hashes["profile.md"]) == "rain"
     assert versions.text(first.hashes["memory.md"]) == "m"
-    assert len(stored(versions)) == 3
+    assert len(stored(collection)) == 3
 
 
 def test_files_on_demand_are_kept_too(versions: MemoryVersions, collection: Collection) -> None:
@@ -59,7 +67,7 @@ def test_files_on_demand_are_kept_too(versions: MemoryVersions, collection: Coll
     memory = fill(collection, people="---\ninclude: on-demand\n---\np", old="---\ninclude: never\n---\no")
     versions.keep(memory)
     assert versions.text(memory.hashes["people.md"]) == "---\ninclude: on-demand\n---\np"
-    assert len(stored(versions)) == 1
+    assert len(stored(collection)) == 1
 
 
 def test_a_kept_version_makes_the_memory_of_then(versions: MemoryVersions, collection: Collection) -> None:
@@ -90,9 +98,9 @@ def test_nothing_is_written_when_nothing_is_new(versions: MemoryVersions, collec
     """Keeping the same memory again leaves every file as it is."""
     memory = fill(collection, profile="f")
     versions.keep(memory)
-    before = {path: path.stat() for path in versions.folder.iterdir()}
-    MemoryVersions(versions.folder.parent).keep(collection.memory())
-    assert {path: path.stat() for path in versions.folder.iterdir()} == before
+    before = {path: path.stat() for path in folder_of(collection).iterdir()}
+    MemoryVersions(FileStorage(folder_of(collection).parent)).keep(collection.memory())
+    assert {path: path.stat() for path in folder_of(collection).iterdir()} == before
 
 
 def test_the_files_have_plain_names_and_a_plain_form(
@@ -101,8 +109,8 @@ def test_the_files_have_plain_names_and_a_plain_form(
     """What is on disk is named in ASCII, and a line says what was there, when, of which collection."""
     memory = fill(collection, profile="f")
     versions.keep(memory)
-    assert all(path.name.isascii() for path in versions.folder.iterdir())
-    path = versions.folder / f"{collection.project_key}.jsonl"
+    assert all(path.name.isascii() for path in folder_of(collection).iterdir())
+    path = folder_of(collection) / f"{collection.project_key}.jsonl"
     (line,) = reading.read(path).entries
     assert set(line) == {"type", "timestamp", "collection", "files"}
     assert (line["type"], line["collection"], line["files"]) == ("memory", "山城", memory.hashes)
@@ -131,7 +139,7 @@ def test_a_version_that_was_changed_is_never_taken_for_the_old_one(
     """It is a loud error with the path; and it is put right the next time the version is at hand."""
     memory = fill(collection, profile="the whole text")
     versions.keep(memory)
-    path = versions.folder / stored(versions)[0]
+    path = folder_of(collection) / stored(collection)[0]
     path.write_text("the whole")
     with pytest.raises(Invalid, match=f"{path.name} is damaged"):
         versions.text(memory.hashes["profile.md"])
@@ -142,7 +150,7 @@ def test_a_version_that_was_changed_is_never_taken_for_the_old_one(
 def test_a_damaged_log_gives_its_whole_lines(versions: MemoryVersions, collection: Collection) -> None:
     """Lines that are torn, or that a later version wrote, are passed over and left where they are."""
     versions.keep(fill(collection, profile="f"))
-    path = versions.folder / f"{collection.project_key}.jsonl"
+    path = folder_of(collection) / f"{collection.project_key}.jsonl"
     with path.open("ab") as file:
         file.write(b'{"type":"memory","timestamp":"2030-01-01T00:00:00Z"}\n{"type":"other"}\n{"type":"mem')
     before = path.read_bytes()
@@ -157,7 +165,7 @@ def test_writers_at_the_same_time_record_a_change_once(workspace: Workspace, col
     """However many turns start at once with a new memory, it is one line and one version."""
     memory = fill(collection, profile="f", memory="m")
     with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda _: MemoryVersions(workspace.hidden).keep(memory), range(24)))
-    versions = MemoryVersions(workspace.hidden)
+        list(threads.map(lambda _: MemoryVersions(workspace.storage).keep(memory), range(24)))
+    versions = MemoryVersions(workspace.storage)
     assert [version.files for version in versions.log("山城")] == [memory.hashes]
-    assert len(list(Path(versions.folder).iterdir())) == 3
+    assert len(list(folder_of(collection).iterdir())) == 3

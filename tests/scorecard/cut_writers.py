@@ -168,7 +168,7 @@ class Memory(Steps):
     name = "proposals and accepted lines"
 
     def step(self, workspace: Workspace, task: Task, number: int) -> None:
-        proposals = Proposals(workspace.hidden, workspace.collection(COLLECTION))
+        proposals = Proposals(workspace.storage, workspace.collection(COLLECTION))
         line = f"Line {(number + 1) // 2} says so"
         if number % 2:
             proposals.propose(line, task=task.id, draft="main", turn=number)
@@ -177,7 +177,7 @@ class Memory(Steps):
             proposals.accept(wanted.id)
 
     def made_up_for(self, workspace: Workspace, task: Task, number: int) -> None:
-        Proposals(workspace.hidden, workspace.collection(COLLECTION)).complete()
+        Proposals(workspace.storage, workspace.collection(COLLECTION)).complete()
 
     def found(self, disk: Disk, task: Entry, least: int) -> int:
         lines = latest(disk.journal("proposals", f"{task['project_key']}.jsonl"), "proposal", "id")
@@ -207,7 +207,7 @@ class Versions(Steps):
         memory = collection.memory()
         if memory.problems:  # what cannot be read is told, and passed over
             raise OSError("; ".join(memory.problems))
-        MemoryVersions(workspace.hidden).keep(memory)
+        MemoryVersions(workspace.storage).keep(memory)
 
     def found(self, disk: Disk, task: Entry, least: int) -> int:
         numbers = []
@@ -411,5 +411,5 @@ def seeing(root: Path) -> None:
         workspace.transcript(task, task.drafts["main"])
         LiveJournal.has_ended(workspace.live_path(task, "main"))
     workspace.spool.waiting()
-    Proposals(workspace.hidden, workspace.collection(COLLECTION)).all()
+    Proposals(workspace.storage, workspace.collection(COLLECTION)).all()
     reading.read(workspace.hidden / "tasks.jsonl")

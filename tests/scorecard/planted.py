@@ -619,7 +619,7 @@ _MEMORY = [
     ),
     Mutation(
         "a changed version of the memory is taken for the old one",
-        "MemoryVersions.text",
+        "FileStorage.kept",
         "if hashlib.sha256(data).hexdigest() != sha256:",
         "if False:",
         "test_versions.py::test_a_version_that_was_changed_is_never_taken_for_the_old_one",

@@ -323,7 +323,7 @@ def _interrupted(*_: object) -> None:
 
 def test_what_was_proposed_stays(workspace: Workspace, task: Task) -> None:
     """A finished task's proposals wait for the writer as before."""
-    proposals = Proposals(workspace.hidden, workspace.collection("rivers"))
+    proposals = Proposals(workspace.storage, workspace.collection("rivers"))
     made = proposals.propose("Slack: an hour.", task=task.id, draft="main", turn=1)
     finish(workspace, task, TEXT, SUMMARY)
     assert proposals.pending() == [made]

@@ -32,12 +32,12 @@ def remember(collection: Collection, name: str, text: str) -> None:
 def kept(workspace: Workspace, collection: Collection) -> Mapping[str, str]:
     """The memory as a turn had it."""
     memory = collection.memory()
-    MemoryVersions(workspace.hidden).keep(memory)
+    MemoryVersions(workspace.storage).keep(memory)
     return memory.hashes
 
 
 def changes(workspace: Workspace, before: Mapping[str, str], collection: Collection) -> list[MemoryChange]:
-    found = memory_changes(MemoryVersions(workspace.hidden), before, collection.memory())
+    found = memory_changes(MemoryVersions(workspace.storage), before, collection.memory())
     return [change for change in found if change.removed or change.added]
 
 

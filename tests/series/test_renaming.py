@@ -26,7 +26,7 @@ def task(workspace: Workspace) -> Task:
     task = workspace.new_task("Source", "Rivers/Upstream")
     converse(workspace, task, "雾。")
     workspace.text(task, MAIN).write("Fog.", author="model", turn=1)
-    proposals = Proposals(workspace.hidden, workspace.collection("Rivers/Upstream"))
+    proposals = Proposals(workspace.storage, workspace.collection("Rivers/Upstream"))
     proposals.propose("The ferry is green.", task=task.id, draft=MAIN, turn=1)
     return task
 
@@ -39,7 +39,7 @@ def whole(workspace: Workspace, task: Task) -> None:
     assert workspace.transcript(now, now.drafts[MAIN]).has_entries()
     assert "The voice." in workspace.memory(now, now.drafts[MAIN]).render()
     collection = workspace.collection("Streams/Upstream")
-    assert [one.text for one in Proposals(workspace.hidden, collection).pending()] == ["The ferry is green."]
+    assert [one.text for one in Proposals(workspace.storage, collection).pending()] == ["The ferry is green."]
 
 
 def test_a_renamed_collection_keeps_its_tasks(workspace: Workspace, task: Task) -> None:
@@ -55,10 +55,10 @@ def test_a_renamed_collection_keeps_its_tasks(workspace: Workspace, task: Task) 
 def test_the_log_of_its_memory_goes_along(workspace: Workspace, task: Task) -> None:
     """Which versions its turns had can be read under the new name, also after renaming once more."""
     workspace.memory(task, task.drafts[MAIN])
-    before = MemoryVersions(workspace.hidden).log("Rivers/Upstream")
+    before = MemoryVersions(workspace.storage).log("Rivers/Upstream")
     for old, new in (("Rivers", "Streams"), ("Streams", "Waters"), ("Waters", "Streams")):
         rename_collection(workspace, old, new)
-        log = MemoryVersions(workspace.hidden).log(f"{new}/Upstream")
+        log = MemoryVersions(workspace.storage).log(f"{new}/Upstream")
         assert len(log) == 1
         assert (log[0].files, log[0].timestamp) == (before[0].files, before[0].timestamp)
 
@@ -174,13 +174,13 @@ def test_a_collection_is_not_renamed_while_its_memory_changes(
 def test_proposals_for_both_names_are_kept(workspace: Workspace, task: Task) -> None:
     """Where something was proposed under the new name at an earlier time, nothing is hidden behind it."""
     earlier = Collection("Streams/Upstream", workspace.collection("Rivers/Upstream").path)
-    Proposals(workspace.hidden, earlier).propose("The ferry is red.", task=task.id, draft=MAIN, turn=1)
+    Proposals(workspace.storage, earlier).propose("The ferry is red.", task=task.id, draft=MAIN, turn=1)
     for old, new in (("Rivers", "Streams"), ("Streams", "Rivers"), ("Rivers", "Streams")):
         rename_collection(workspace, old, new)
-        pending = Proposals(workspace.hidden, workspace.collection(f"{new}/Upstream")).pending()
+        pending = Proposals(workspace.storage, workspace.collection(f"{new}/Upstream")).pending()
         assert sorted(one.text for one in pending) == ["The ferry is green.", "The ferry is red."]
     workspace.new_collection("Rivers/Upstream")
-    assert not Proposals(workspace.hidden, workspace.collection("Rivers/Upstream")).all()
+    assert not Proposals(workspace.storage, workspace.collection("Rivers/Upstream")).all()
 
 
 def test_a_what_if_goes_along(workspace: Workspace, task: Task, tmp_path: Path) -> None:
