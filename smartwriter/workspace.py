@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import smartwriter.files.durable as durable
-import smartwriter.storage.reading as reading
 import smartwriter.system.bounds as bounds
 import smartwriter.system.config as config
 import smartwriter.system.roots as roots
@@ -20,33 +17,26 @@ from smartwriter.errors import (
     AlreadyExists,
     CollectionNotFound,
     Invalid,
-    JournalError,
     NotAWorkspace,
-    SessionMissing,
 )
 from smartwriter.files.names import readable_name
 from smartwriter.memory.collection import NO_COLLECTIONS, Collection
 from smartwriter.memory.lock import memory_lock
-from smartwriter.memory.snapshot import Memory
 from smartwriter.memory.versions import MemoryVersions
 from smartwriter.sessions.store import FileSessionStore
-from smartwriter.sessions.transcript import Transcript
 from smartwriter.storage.files import FileStorage
 from smartwriter.storage.identity import Identity, identify
 from smartwriter.storage.interface import Storage
-from smartwriter.storage.lease import Lease, wanted_path
+from smartwriter.storage.lease import Lease
 from smartwriter.storage.places import Places
-from smartwriter.tasks.draft_text import DraftText, HandEdit
+from smartwriter.tasks.draft_text import DraftText
 from smartwriter.tasks.manager import TaskManager
-from smartwriter.tasks.values import ANSWERED, MAIN, UNFILED, Draft, Task, Turn, TurnState
+from smartwriter.tasks.values import UNFILED, Task
 from smartwriter.text.sameness import folded, normal
-from smartwriter.turns.outbox import Outbox
 from smartwriter.turns.parts import knows, place
 from smartwriter.turns.spool import Spool
 
 if TYPE_CHECKING:
-    from claude_agent_sdk.types import SessionKey
-
     from smartwriter.memory.series import Series
 
 _MAX_DEPTH = 8  # of collections in collections
@@ -247,111 +237,6 @@ class Workspace:
             task.address(draft),
         )
 
-    def take_hand_edit(self, task: Task, draft: str, *, restore: bool = False) -> HandEdit:
-        """Record what the writer changed in a draft's file, between turns or while one runs."""
-        return self.text(task, draft).take_hand_edit(self.next_turn(task, draft), restore=restore)
-
-    def turns_now(self, task: Task, draft: str) -> list[Turn]:
-        """A draft's turns, oldest first; one whose process is dead is cut off, with what was heard.
-
-        Every command sees it from the moment that the process died. Nothing is settled here: the next turn
-        does that, or whoever takes in what the CLI still wrote. But what had been typed into the draft is a
-        version of it at once, so that it can be shown, taken and told.
-        """
-        turns = self.tasks.turns(task, draft)
-        if not _runs(turns) or self.lease(task, draft).is_held():
-            return turns
-        # In this order: the one that ran when we first looked may have come to its end in between.
-        turns = self.tasks.turns(task, draft)
-        return [self._cut_off(task, draft, turn) if _runs([turn]) else turn for turn in turns]
-
-    def _cut_off(self, task: Task, draft: str, turn: Turn) -> Turn:
-        from smartwriter.turns.live import LiveJournal
-
-        live = LiveJournal(self.live_path(task, draft))
-        with contextlib.suppress(JournalError, OSError):  # the disk may take nothing now: it stays there
-            live.calls(turn.number).keep(self.text(task, draft))
-        end = {"state": TurnState.interrupted, "partial": live.partial_text(turn.number)}
-        return turn.model_copy(update=end)
-
-    def next_turn(self, task: Task, draft: str) -> int:
-        """The number of the turn that runs, or of the next one."""
-        turns = self.tasks.turns(task, draft)
-        if not turns:
-            return 1
-        return turns[-1].number + (turns[-1].state is not TurnState.running)
-
-    def memory(self, task: Task, draft: Draft) -> Memory:
-        """What a draft's next session gets of its collection's memory, as it is now.
-
-        Every version is kept, so that each turn's can be read later. A what-if draft gets its own
-        version of a file, as long as the collection has that file.
-        :raises Invalid: when config.toml is wrong, or a draft's own version is missing or damaged.
-        :raises OSError: a version could not be kept.
-        """
-        memory = self.task_series(task).memory()
-        self.versions.keep(memory)
-        for name, what_if in draft.memory.items():
-            if name in memory.hashes:
-                memory = memory.replaced(name, self.versions.needed(what_if.sha256, name))
-        return memory
-
-    def transcript(self, task: Task, draft: Draft) -> Transcript:
-        key: SessionKey = {"project_key": task.project_key, "session_id": draft.session_id}
-        return Transcript(self.store.path(key))
-
-    def conversation(self, task: Task, draft: Draft, turns: Sequence[Turn]) -> reading.Contents:
-        """What a draft's transcript holds; nothing before its first turn.
-
-        :raises SessionMissing: when one of its turns has its answer, but no entry is there to be read.
-        """
-        transcript = self.transcript(task, draft)
-        try:
-            contents = transcript.read()
-        except FileNotFoundError:
-            contents = reading.Contents([], [], 0)
-        if not contents.entries and any(turn.state in ANSWERED for turn in turns):
-            raise SessionMissing(task.address(draft.name), transcript.path)
-        return contents
-
-    def live_path(self, task: Task, draft: str) -> Path:
-        """Where the events of a draft's last turn are."""
-        return self.places.live(task.id, draft)
-
-    def stop_path(self, task: Task, draft: str) -> Path:
-        """The file that asks the process that writes a draft to stop."""
-        return self.places.stop(task.id, draft)
-
-    def lease(self, task: Task, draft: str, *, gives_way: bool = False) -> Lease:
-        """:param gives_way: who holds it lets it go when it is idle and another process asks for it."""
-
-        def is_idle() -> bool:
-            from smartwriter.turns.live import LiveJournal
-
-            return LiveJournal.has_ended(self.live_path(task, draft))
-
-        path = self.places.lease(task.id, draft)
-        earlier = self.places.earlier_lease(task.id, draft)
-        return Lease(path, task.address(draft), is_idle, earlier, gives_way=gives_way)
-
-    def wanted_path(self, task: Task, draft: str) -> Path:
-        """The file that asks an idle process to give a draft's lease up."""
-        return wanted_path(self.places.earlier_lease(task.id, draft))
-
-    def outbox(self, task: Task, draft: str) -> Outbox:
-        """The prompts of a draft that wait for their turn."""
-
-        def begun() -> set[str]:
-            return {turn.uuid for turn in self.tasks.turns(task, draft)}
-
-        return Outbox(self.places.outbox(task.id, draft), begun)
-
-    def waiting(self, task: Task) -> int:
-        """How many prompts wait in a task's drafts."""
-        if not self.places.outbox(task.id, MAIN).parent.is_dir():
-            return 0
-        return sum(len(self.outbox(task, draft).waiting()) for draft in task.live_drafts)
-
     def fork_lease(self, task: Task) -> Lease:
         """Held while a fork of a task is made: of one at a time."""
         path, earlier = self.places.fork_lease(task.id), self.places.earlier_fork_lease(task.id)
@@ -359,10 +244,6 @@ class Workspace:
 
     def _unfiled(self) -> Collection:
         return Collection(UNFILED, self.root / "collections" / UNFILED)
-
-
-def _runs(turns: Sequence[Turn]) -> bool:
-    return bool(turns) and turns[-1].state is TurnState.running
 
 
 def _collections_in(outer: Collection) -> list[Collection]:

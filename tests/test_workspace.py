@@ -11,6 +11,7 @@ import pytest
 from smartwriter.errors import AlreadyExists, CollectionNotFound, Invalid, NotAWorkspace
 from smartwriter.files.durable import write_document
 from smartwriter.memory.collection import Collection
+from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.values import MAIN, UNFILED, Origin
 from smartwriter.workspace import Workspace
 
@@ -79,12 +80,12 @@ def test_a_moved_workspace_keeps_its_tasks(workspace: Workspace, tmp_path: Path)
     workspace.new_collection("山城")
     task = workspace.new_task("渡口", "山城")
     workspace.text(task, MAIN).write("雾。", author="model", turn=1)
-    session = workspace.transcript(task, task.drafts[MAIN]).path.relative_to(workspace.root)
+    session = OpenDraft(workspace, task, MAIN).transcript.path.relative_to(workspace.root)
     workspace.root.rename(tmp_path / "搬家 🏡")
     moved = Workspace(tmp_path / "搬家 🏡")
     (same,) = moved.tasks.all()
     assert moved.text(same, MAIN).read() == "雾。"
-    assert moved.transcript(same, same.drafts[MAIN]).path == moved.root / session
+    assert OpenDraft(moved, same, MAIN).transcript.path == moved.root / session
 
 
 # Collections ------------------------------------------------------------------------------------
@@ -349,7 +350,7 @@ def test_a_task_of_a_chinese_collection_has_a_plain_project_key(workspace: Works
         workspace.new_collection(name)
         task = workspace.new_task("渡口", name)
         keys.append(task.project_key)
-        path = workspace.transcript(task, task.drafts[MAIN]).path
+        path = OpenDraft(workspace, task, MAIN).transcript.path
         assert str(path.relative_to(workspace.hidden)).isascii()
         assert (
             path == workspace.hidden / "sessions" / task.project_key / f"{task.drafts[MAIN].session_id}.jsonl"
@@ -405,7 +406,7 @@ def test_drafts_of_a_task_have_texts_of_their_own(workspace: Workspace) -> None:
     workspace.text(task, "trial").write("雨。", author="model", turn=1)
     assert workspace.text(task, MAIN).read() == "雾。"
     assert workspace.text(task, "trial").path == workspace.text(task, MAIN).path.with_name("trial.md")
-    with workspace.lease(task, MAIN), workspace.lease(task, "trial"):
+    with OpenDraft(workspace, task, MAIN).lease(), OpenDraft(workspace, task, "trial").lease():
         pass
 
 
@@ -431,7 +432,7 @@ def test_a_task_outlives_its_collections_folder(workspace: Workspace) -> None:
     assert again.tasks.find("渡口") == task
     assert again.task_collection(task).memory().files == ()
     assert again.text(task, MAIN).read() == "雾。"
-    assert again.transcript(task, task.drafts[MAIN]).path.parent.name == task.project_key
+    assert OpenDraft(again, task, MAIN).transcript.path.parent.name == task.project_key
     assert again.collections() == []  # looking made no folder
 
 

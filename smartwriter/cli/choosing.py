@@ -9,6 +9,7 @@ import click
 from smartwriter.cli.app import as_json, in_workspace, print_json
 from smartwriter.cli.terminal import secho
 from smartwriter.errors import Invalid
+from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.values import Choice, Task
 from smartwriter.text.words import paragraphs
 from smartwriter.trials.edits import Version, pick, version
@@ -108,7 +109,7 @@ def _propose(workspace: Workspace, chosen: Version, why: str) -> None:
     collection = series.collection
     if not click.confirm(f"Propose that for the memory of {collection.name}?", default=False):
         return
-    turn = workspace.next_turn(chosen.task, chosen.draft.name) - 1
+    turn = OpenDraft(workspace, chosen.task, chosen.draft.name).next_turn() - 1
     series.proposals.propose(why, task=chosen.task.id, draft=chosen.draft.name, turn=max(turn, 0))
     click.echo(f"Decide on it with: smartwriter memory review {collection.name}")
 

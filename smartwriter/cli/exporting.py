@@ -12,6 +12,7 @@ import click
 from smartwriter.cli.app import in_workspace
 from smartwriter.errors import Invalid, TaskNotFound
 from smartwriter.files.output import STDOUT, check
+from smartwriter.open_draft import OpenDraft
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _export_history(workspace: Workspace, wanted: str, output: Path | None) -> N
     if revision is not None:
         raise Invalid(f"A history is of a whole draft; leave out the :{revision}.")
     with contextlib.suppress(Invalid, OSError):  # then the history says that the file differs
-        workspace.take_hand_edit(task, draft.name)
+        OpenDraft(workspace, task, draft.name).take_hand_edit()
     history = history_of(workspace, task, draft)
     if output is None:
         click.echo(history_markdown(history), nl=False)

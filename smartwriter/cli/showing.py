@@ -10,6 +10,7 @@ import click
 
 from smartwriter.cli.app import as_json, in_workspace, print_json
 from smartwriter.cli.terminal import secho
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.speakers import only_heard, prompts
 from smartwriter.sessions.transcript import Message, messages
 from smartwriter.tasks.cut_off import is_whole, version_of
@@ -24,11 +25,11 @@ from smartwriter.workspace import Workspace
 def show_command(workspace: Workspace, address: str, json_: bool) -> None:
     """Show a draft's conversation."""
     task, draft = workspace.tasks.resolve(address)
-    turns = workspace.turns_now(task, draft.name)
-    contents = workspace.conversation(task, draft, turns)
+    turns = OpenDraft(workspace, task, draft.name).turns_now()
+    contents = OpenDraft(workspace, task, draft.name).conversation(turns)
     said = messages(contents.entries, prompts(turns))
     revisions = workspace.text(task, draft.name).revisions()
-    waiting = workspace.outbox(task, draft.name).waiting()
+    waiting = OpenDraft(workspace, task, draft.name).outbox().waiting()
     if json_:
         asked = [dataclasses.asdict(one) for one in waiting]
         print_json(_fields(task, draft, turns, said, revisions) | {"waiting": asked})
@@ -41,7 +42,7 @@ def show_command(workspace: Workspace, address: str, json_: bool) -> None:
             _print_end(task, draft, turn, of_turn, revisions)
     for number, one in enumerate(waiting, 1):
         secho(f"\n[waits, {number}] {one.prompt}", fg="cyan", dim=True)
-    path = workspace.transcript(task, draft).path
+    path = OpenDraft(workspace, task, draft.name).transcript.path
     for stretch in contents.damage:
         secho(
             f"Damaged at byte {stretch.offset}, {stretch.length} bytes: {path}",

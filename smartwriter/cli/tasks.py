@@ -9,6 +9,7 @@ import click
 
 from smartwriter.cli.app import as_json, in_workspace, offline_option, print_json, print_json_line
 from smartwriter.errors import Invalid
+from smartwriter.open_draft import OpenDraft, prompts_waiting
 from smartwriter.tasks.values import Task, Usage, usage_of
 from smartwriter.text.sameness import normal
 from smartwriter.workspace import Workspace
@@ -73,7 +74,7 @@ def tasks_command(workspace: Workspace, json_: bool) -> None:
 
 
 def _waiting(workspace: Workspace, task: Task) -> str:
-    waiting = workspace.waiting(task)
+    waiting = prompts_waiting(workspace, task)
     return f"  [{waiting} prompt{' waits' if waiting == 1 else 's wait'}]" if waiting else ""
 
 
@@ -173,10 +174,10 @@ def drop_command(workspace: Workspace, address: str) -> None:
     """Put a draft away. Its text goes to the trash; restore takes it up again."""
     task, draft = workspace.tasks.resolve(address)
     workspace.tasks.without(task, draft.name)  # where it may not be dropped, nothing is locked
-    with workspace.lease(task, draft.name):  # not under a process that is writing it
+    with OpenDraft(workspace, task, draft.name).lease():  # not under a process that is writing it
         task = workspace.tasks.find(task.id)  # as it is now: it may have been adopted, or its folder moved
         workspace.tasks.without(task, draft.name)
-        workspace.take_hand_edit(task, draft.name)
+        OpenDraft(workspace, task, draft.name).take_hand_edit()
         # The file first: where it cannot be moved, the draft is not dropped; after a crash in
         # between, its next turn writes it again.
         workspace.text(task, draft.name).put_away()

@@ -12,6 +12,7 @@ import click
 from smartwriter.cli.app import as_json, in_workspace, print_json
 from smartwriter.cli.terminal import print_pieces, secho
 from smartwriter.errors import Invalid
+from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.values import Draft, Revision, Task, Turn
 from smartwriter.text.wording import shortened
 from smartwriter.trials.edits import put_back, take_answer, version
@@ -138,7 +139,7 @@ def text_command(workspace: Workspace, address: str, json_: bool) -> None:
 
 def _record_hand_edit(workspace: Workspace, task: Task, draft: str) -> None:
     try:
-        workspace.take_hand_edit(task, draft)
+        OpenDraft(workspace, task, draft).take_hand_edit()
     except OSError:  # on a disk that takes nothing now, what is there can be read all the same
         return
     except Invalid as error:  # and so it can beside a file that cannot be kept as it is
@@ -153,7 +154,7 @@ def restore_command(workspace: Workspace, address: str) -> None:
     if (dropped := _dropped(workspace, address)) is not None:
         task, name = dropped
         workspace.tasks.take_up(task.id, name)
-        workspace.take_hand_edit(task, name, restore=True)
+        OpenDraft(workspace, task, name).take_hand_edit(restore=True)
         click.echo(f"{task.address(name)} is a draft again.")
         return
     task, draft, number = workspace.tasks.resolve_revision(address)

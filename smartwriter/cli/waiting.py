@@ -10,6 +10,7 @@ import click
 from smartwriter.cli.app import in_workspace
 from smartwriter.cli.terminal import secho
 from smartwriter.errors import Invalid
+from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.values import Draft, Task
 from smartwriter.text.wording import shortened
 from smartwriter.turns.outbox import Waiting
@@ -42,7 +43,7 @@ def _tell(address: str, earlier: Sequence[SentPrompt]) -> None:
 def tell_waiting(workspace: Workspace, drafts: Sequence[tuple[Task, Draft]]) -> None:
     """Say what still waits when a command ends."""
     for task, draft in {(task.id, draft.name): (task, draft) for task, draft in drafts}.values():
-        if waiting := workspace.outbox(task, draft.name).waiting():
+        if waiting := OpenDraft(workspace, task, draft.name).outbox().waiting():
             address = task.address(draft.name)
             secho(
                 f"{address}: {in_words(waiting)}, and the next write sends it first; "
@@ -67,7 +68,7 @@ def withdraw_command(workspace: Workspace, address: str, number: int | None) -> 
     """
     task, draft = workspace.tasks.resolve(address)
     address = task.address(draft.name)
-    outbox = workspace.outbox(task, draft.name)
+    outbox = OpenDraft(workspace, task, draft.name).outbox()
     waiting = outbox.waiting()
     if not waiting:
         raise Invalid(f"No prompt waits in {address}.")
@@ -78,7 +79,7 @@ def withdraw_command(workspace: Workspace, address: str, number: int | None) -> 
         raise Invalid(f"{in_words(waiting)} in {address}; say which one by its number: {listed}")
     if number is not None and number > len(waiting):
         raise Invalid(f"{in_words(waiting)} in {address}: there is no number {number}.")
-    held = workspace.lease(task, draft.name).is_held()
+    held = OpenDraft(workspace, task, draft.name).lease().is_held()
     found = outbox.withdraw(waiting[(number or 1) - 1].id, held=held)
     if found is None:
         raise Invalid("The turn of this prompt has begun meanwhile.")

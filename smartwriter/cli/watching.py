@@ -16,6 +16,7 @@ from smartwriter.cli.outlet import is_read
 from smartwriter.cli.progress import Progress
 from smartwriter.cli.typist import Typist
 from smartwriter.events import Event, ends_turn
+from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.values import Draft, Task
 from smartwriter.turns.live import LiveJournal, LiveReader
 from smartwriter.turns.watching import follow_all
@@ -123,7 +124,9 @@ class _Watch:
         """The turn of each draft that has begun and not ended."""
 
     async def tell_all(self, after: int | None) -> None:
-        paths = [self._workspace.live_path(task, draft.name) for task, draft in self._drafts.values()]
+        paths = [
+            OpenDraft(self._workspace, task, draft.name).live_path for task, draft in self._drafts.values()
+        ]
         starts = [0 if self._exactly else LiveJournal.start_of_flight(path) for path in paths]
         readers = {
             path: LiveReader(path, start if after is None else after)

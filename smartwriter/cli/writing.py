@@ -15,6 +15,7 @@ from smartwriter.cli.jobs import job_of_argument, jobs_of_file
 from smartwriter.cli.running import checked_prompt, run_jobs, write
 from smartwriter.cli.terminal import secho
 from smartwriter.errors import Invalid, SmartWriterError
+from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.values import Draft, Task
 from smartwriter.workspace import Workspace
 
@@ -33,7 +34,7 @@ def write_command(workspace: Workspace, address: str, prompt: str | None, offlin
     """
     task, draft = workspace.tasks.resolve(address)
     show = print_json if json_ else None
-    workspace.lease(task, draft.name).check()  # before anything is typed for nothing
+    OpenDraft(workspace, task, draft.name).lease().check()  # before anything is typed for nothing
     said = _prompt(prompt)
     try:
         write(workspace, task, draft, said, offline=offline, show_turn=show)

@@ -12,6 +12,7 @@ import smartwriter.storage.journal as journal
 import smartwriter.system.bounds as bounds
 from smartwriter.agent.environment import config_folder
 from smartwriter.doctor.finding import Finding
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.sdk import sdk_reads
 from smartwriter.sessions.transcript import Message, answer_to, messages, relinked, stretches
 from smartwriter.storage.salvage import Entry
@@ -56,7 +57,7 @@ def examine_draft(workspace: Workspace, task: Task, draft: Draft) -> Iterator[Fi
 
 
 def _transcript(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]) -> Iterator[Finding]:
-    transcript = workspace.transcript(task, draft)
+    transcript = OpenDraft(workspace, task, draft.name).transcript
     address = task.address(draft.name)
     answered = [turn for turn in turns if turn.state in ANSWERED]
     try:
@@ -118,7 +119,7 @@ def _unanswered(
     workspace: Workspace, task: Task, draft: Draft, entries: list[Entry], answered: list[Turn]
 ) -> Iterator[Finding]:
     """Turns that came to their end, but whose answer is not in the transcript."""
-    path = workspace.transcript(task, draft).path
+    path = OpenDraft(workspace, task, draft.name).transcript.path
     prompts = {entry.get("uuid") for entry in entries}
     for turn in answered:
         later = {other.uuid for other in answered if other.number > turn.number}
@@ -144,7 +145,7 @@ def _turns(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]) ->
         yield Finding("turns", path, f"has the turns {numbers} for {address}", "a line of it was lost")
     if (
         any(turn.state is TurnState.running for turn in turns)
-        and not workspace.lease(task, draft.name).is_held()
+        and not OpenDraft(workspace, task, draft.name).lease().is_held()
     ):
         yield Finding(
             "cut-off",
@@ -173,14 +174,14 @@ def _revisions(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]
 def _text(workspace: Workspace, task: Task, draft: Draft, written: bool) -> Iterator[Finding]:
     """What is not as it should be with the file of a draft's text. :param written: it has had one."""
     text = workspace.text(task, draft.name)
-    if text.is_behind() and not workspace.lease(task, draft.name).is_held():
+    if text.is_behind() and not OpenDraft(workspace, task, draft.name).lease().is_held():
         yield Finding(
             "text",
             text.path,
             f"does not have the last version of {task.address(draft.name)} yet",
             "the program died while it was saved; that version is safe beside it",
             "put it in its place",
-            partial(workspace.take_hand_edit, task, draft.name),
+            OpenDraft(workspace, task, draft.name).take_hand_edit,
         )
     elif not bounds.is_inside(text.path):
         yield Finding(
@@ -196,7 +197,7 @@ def _text(workspace: Workspace, task: Task, draft: Draft, written: bool) -> Iter
             f"is missing, though {task.address(draft.name)} has had a text",
             "the text is safe in the last of them",
             "write it again",
-            partial(workspace.take_hand_edit, task, draft.name, restore=True),
+            partial(OpenDraft(workspace, task, draft.name).take_hand_edit, restore=True),
         )
 
 

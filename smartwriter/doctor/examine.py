@@ -34,9 +34,7 @@ def examine(workspace: Workspace) -> Iterator[Finding]:
         yield from examine_task(workspace, task)
         for draft in task.drafts.values():
             for session_id in (draft.session_id, *draft.earlier_sessions):
-                known.add(
-                    workspace.transcript(task, draft.model_copy(update={"session_id": session_id})).path
-                )
+                known.add(workspace.store.path({"project_key": task.project_key, "session_id": session_id}))
             if not draft.dropped:
                 yield from examine_draft(workspace, task, draft)
     yield from examine_versions(workspace)

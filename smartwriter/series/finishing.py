@@ -26,6 +26,7 @@ import smartwriter.system.bounds as bounds
 from smartwriter.errors import Invalid
 from smartwriter.memory.index import IndexEntry
 from smartwriter.memory.series import Series
+from smartwriter.open_draft import OpenDraft
 from smartwriter.series.summary import Summarise, Summary, links_of, summarised
 from smartwriter.storage.records import now
 from smartwriter.tasks.draft_text import MAX_TEXT_BYTES, DraftText, current_number, text_of
@@ -42,8 +43,8 @@ def finish_task(
 
     :raises Invalid, DraftBusy: as :func:`finish`.
     """
-    with workspace.lease(task, task.current):  # where it is being written, no model is asked
-        workspace.take_hand_edit(task, task.current)
+    with OpenDraft(workspace, task, task.current).lease():  # where it is being written, no model is asked
+        OpenDraft(workspace, task, task.current).take_hand_edit()
         text = workspace.text(task, task.current).read()
     _check_not_empty(task, text)
     known = workspace.task_series(task).index()
@@ -65,7 +66,7 @@ def finish(
     :raises DraftBusy: while the draft is being written.
     """
     _check_not_empty(task, text)
-    with workspace.lease(task, task.current):
+    with OpenDraft(workspace, task, task.current).lease():
         task = _as_recorded(workspace, task)
         series = workspace.task_series(task)
         with series.lock():
@@ -132,7 +133,7 @@ class _Article:
 
 
 def _article(workspace: Workspace, task: Task, series: Series) -> _Article:
-    workspace.take_hand_edit(task, task.current)
+    OpenDraft(workspace, task, task.current).take_hand_edit()
     texts = {name: workspace.text(task, name) for name in task.drafts}
     return _Article(task, workspace.tasks, series, texts, workspace.places.trash("articles", task.id, ".md"))
 

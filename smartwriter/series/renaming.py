@@ -15,6 +15,7 @@ import smartwriter.files.durable as durable
 from smartwriter.errors import AlreadyExists, CollectionNotFound, DraftBusy, Invalid
 from smartwriter.files.names import readable_name
 from smartwriter.memory.collection import NO_COLLECTIONS, Collection, lies_in, plain_key
+from smartwriter.open_draft import OpenDraft
 from smartwriter.storage.lease import Lease
 from smartwriter.tasks.values import Draft, Task
 from smartwriter.text.sameness import normal
@@ -73,7 +74,7 @@ def _leases(workspace: Workspace, task: Task) -> Iterator[tuple[str, Lease]]:
     """Those of all who write into the task's folder: each with its address."""
     yield f"A fork of {task.id}", workspace.fork_lease(task)
     for name in task.live_drafts:
-        yield task.address(name), workspace.lease(task, name)
+        yield task.address(name), OpenDraft(workspace, task, name).lease()
 
 
 def _allow_open_files(count: int) -> None:

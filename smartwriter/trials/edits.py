@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from smartwriter.errors import Invalid, ParagraphNotFound, TextConflict, TurnNotFound
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.speakers import whole_answer
 from smartwriter.sessions.transcript import answer_to
 from smartwriter.tasks.cut_off import version_of
@@ -52,7 +53,7 @@ def version(workspace: Workspace, address: str) -> Version:
     text = workspace.text(task, draft.name)
     if number is not None:
         return Version(task, draft, number, text.revision(number).text)
-    workspace.take_hand_edit(task, draft.name)
+    OpenDraft(workspace, task, draft.name).take_hand_edit()
     revisions = text.revisions()
     return Version(task, draft, current_number(revisions), text_of(revisions))
 
@@ -69,7 +70,7 @@ def take_answer(workspace: Workspace, task: Task, draft: Draft, turn: int | None
     :raises SessionMissing: when the answer is gone with its transcript.
     """
     workspace.check_folder(task)
-    turns = workspace.turns_now(task, draft.name)
+    turns = OpenDraft(workspace, task, draft.name).turns_now()
     found = [number for number, one in enumerate(turns) if turn in (None, one.number)]
     if not found:
         raise TurnNotFound(task.address(draft.name), turn or 1, len(turns))
@@ -77,7 +78,7 @@ def take_answer(workspace: Workspace, task: Task, draft: Draft, turn: int | None
     cut_off = version_of(wanted, workspace.text(task, draft.name).revisions())
     if cut_off is not None:
         return put_back(workspace, Version(task, draft, cut_off.number, cut_off.text))
-    entries = workspace.conversation(task, draft, [wanted]).entries
+    entries = OpenDraft(workspace, task, draft.name).conversation([wanted]).entries
     stored = answer_to(entries, wanted.uuid, later, whole=False) or ""
     answer = whole_answer(stored, wanted.partial)
     if not answer.strip():
@@ -121,7 +122,7 @@ def pick(
         revision = workspace.text(task, draft.name).write(
             text,
             author="writer",
-            turn=workspace.next_turn(task, draft.name),
+            turn=OpenDraft(workspace, task, draft.name).next_turn(),
             base=here.number,
             source=origin.source,
             paragraphs=numbers,
@@ -134,7 +135,7 @@ def _write(workspace: Workspace, task: Task, draft: Draft, text: str, source: So
         return workspace.text(task, draft.name).write(
             text,
             author="writer" if source.turn is None else "model",
-            turn=workspace.next_turn(task, draft.name),
+            turn=OpenDraft(workspace, task, draft.name).next_turn(),
             source=source,
         )
 
@@ -145,7 +146,7 @@ def _written(workspace: Workspace, task: Task, draft: Draft) -> Iterator[Task]:
 
     :raises DraftNotFound, Invalid, DraftBusy:
     """
-    with workspace.lease(task, draft.name):
+    with OpenDraft(workspace, task, draft.name).lease():
         task = workspace.tasks.find(task.id)
         workspace.tasks.draft(task, draft.name)
         workspace.check_folder(task)

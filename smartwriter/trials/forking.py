@@ -12,6 +12,7 @@ from anyio.to_thread import run_sync
 import smartwriter.files.durable as durable
 import smartwriter.storage.reading as reading
 from smartwriter.errors import AlreadyExists, SessionMissing, TurnNotFound
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.transcript import compacted_since, cut
 from smartwriter.tasks.commands import is_command
 from smartwriter.tasks.draft_text import (
@@ -127,11 +128,11 @@ def _plan(
     free_draft_name(task, name)
     workspace.check_folder(task)
     text = workspace.text(task, draft.name)
-    turns = workspace.turns_now(task, draft.name)
+    turns = OpenDraft(workspace, task, draft.name).turns_now()
     if revision is not None and at is None:
         at = _turn_of(text, revision, turns)
     shared, later = _split(task.address(draft.name), turns, at)
-    transcript = workspace.transcript(task, draft)
+    transcript = OpenDraft(workspace, task, draft.name).transcript
     if _in_conversation(shared) and not transcript.has_entries():
         raise SessionMissing(task.address(draft.name), transcript.path)
     known = _known_text(workspace, task, draft, shared, later)
@@ -189,7 +190,7 @@ def _was_forgotten(
     """Whether there was a compaction since the beginning of the last turn, of which nobody lived to tell."""
     if not any(turn.state in DIED for turn in shared if turn.number >= last.number):
         return False
-    entries = [*workspace.transcript(task, draft).entries()]
+    entries = [*OpenDraft(workspace, task, draft.name).transcript.entries()]
     return compacted_since(entries, last.uuid, {turn.uuid for turn in later})
 
 
@@ -218,7 +219,7 @@ def _known_at(workspace: Workspace, task: Task, draft: Draft, last: Turn) -> _Te
 
 def _reached(workspace: Workspace, task: Task, draft: Draft, shared: list[Turn]) -> Iterator[Turn]:
     """The turns whose prompts, with all that was told in them, reached the model; the last one first."""
-    transcript = workspace.transcript(task, draft)
+    transcript = OpenDraft(workspace, task, draft.name).transcript
     return (turn for turn in reversed(shared) if transcript.has_told(turn))
 
 
@@ -254,7 +255,7 @@ def _fork_session(workspace: Workspace, task: Task, draft: Draft, plan: _Plan, n
     session_id = str(uuid.uuid4())
     if not plan.shared:
         return session_id
-    transcript = workspace.transcript(task, draft)
+    transcript = OpenDraft(workspace, task, draft.name).transcript
     try:
         entries = transcript.read().entries
     except FileNotFoundError:

@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from typing import Literal
 
 from smartwriter.errors import Invalid
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.speakers import prompts, whole_answer
 from smartwriter.sessions.transcript import Message, messages
 from smartwriter.tasks.draft_text import shared_turn, text_of
@@ -59,12 +60,12 @@ class History:
 def history_of(workspace: Workspace, task: Task, draft: Draft) -> History:
     """All that is recorded of a draft. Blocking.
 
-    :raises SessionMissing: as :meth:`Workspace.conversation`.
+    :raises SessionMissing: as :meth:`OpenDraft.conversation`.
     """
-    turns = workspace.turns_now(task, draft.name)
-    contents = workspace.conversation(task, draft, turns)
+    turns = OpenDraft(workspace, task, draft.name).turns_now()
+    contents = OpenDraft(workspace, task, draft.name).conversation(turns)
     said = messages(contents.entries, prompts(turns))
-    path = workspace.transcript(task, draft).path
+    path = OpenDraft(workspace, task, draft.name).transcript.path
     text = workspace.text(task, draft.name)
     revisions = text.revisions()
     warnings = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.draft_text import shared_turn
 from smartwriter.tasks.values import Draft, Revision, Task, Turn
 from smartwriter.text.differences.comparison import word_changes
@@ -31,7 +32,7 @@ class Branch:
 def timeline(workspace: Workspace, task: Task, name: str | None = None) -> list[Branch]:
     """The history of a task's drafts, or of one of them and its forks. Blocking."""
     histories = {
-        draft: (workspace.turns_now(task, draft), workspace.text(task, draft).revisions())
+        draft: (OpenDraft(workspace, task, draft).turns_now(), workspace.text(task, draft).revisions())
         for draft in task.drafts
     }
     roots = [name] if name else [draft.name for draft in task.drafts.values() if draft.origin is None]

@@ -13,6 +13,7 @@ from smartwriter.errors import Invalid
 from smartwriter.files.utf8 import decoded
 from smartwriter.memory.files import MAX_FILE_BYTES, MemoryFile
 from smartwriter.memory.snapshot import Memory
+from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.values import Draft, Task, WhatIf
 from smartwriter.text.sameness import normal
 from smartwriter.workspace import Workspace
@@ -26,7 +27,7 @@ def what_if(workspace: Workspace, task: Task, draft: Draft, given: Sequence[str]
     """
     if not given:
         return {}
-    memory = workspace.memory(task, draft)
+    memory = OpenDraft(workspace, task, draft.name).memory()
     return dict(_kept(workspace, memory, draft, one) for one in given)
 
 

@@ -19,6 +19,7 @@ from anyio.to_thread import run_sync
 from smartwriter.agent.conversation import Agent, AgentError
 from smartwriter.errors import Invalid, JournalError, SmartWriterError
 from smartwriter.events import Awaited, Event, Failed, Withdrawn
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.orphans import end
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Draft, Task
@@ -55,7 +56,7 @@ class Actor:
         self.queue: deque[SentPrompt] = deque()
         self.current: SentPrompt | None = None
         self.writer: DraftWriter | None = None
-        self.outbox = house.workspace.outbox(task, draft.name)
+        self.outbox = OpenDraft(house.workspace, task, draft.name).outbox()
         self.awaits = False
         """It waits for the CLI of a program that died; set to False, it ends that one."""
         self._house = house
@@ -83,12 +84,12 @@ class Actor:
 
     def is_wanted(self) -> bool:
         """Whether another process asks for the draft. Blocking."""
-        return self._house.workspace.wanted_path(self.task, self.draft.name).exists()
+        return OpenDraft(self._house.workspace, self.task, self.draft.name).wanted_path.exists()
 
     def asked_to_stop(self) -> bool:
         """Whether ``smartwriter stop`` was called for the draft; each call of it counts once. Blocking."""
         try:
-            self._house.workspace.stop_path(self.task, self.draft.name).unlink()
+            OpenDraft(self._house.workspace, self.task, self.draft.name).stop_path.unlink()
         except OSError:  # the disk may be gone
             return False
         return True
@@ -135,7 +136,7 @@ class Actor:
         try:
             async with self._keeping:  # in order
                 if not self._leases:
-                    await run_sync(self._house.workspace.lease(self.task, self.draft.name).check)
+                    await run_sync(OpenDraft(self._house.workspace, self.task, self.draft.name).lease().check)
                 await run_sync(self.outbox.put, sent.id, sent.prompt)
         except (SmartWriterError, OSError) as error:
             if sent in self.queue:
@@ -233,7 +234,7 @@ class Actor:
         """The draft's writer, under the draft's lease."""
         workspace = self._house.workspace
         await run_sync(lambda: self._new_writer().check())  # what is refused leaves no lock file
-        lease = workspace.lease(self.task, self.draft.name, gives_way=True)
+        lease = OpenDraft(workspace, self.task, self.draft.name).lease(gives_way=True)
         try:
             async with self._keeping:  # who looks now whether it is held would find it so
                 self._leases = True

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from smartwriter.agent.notes import changes, forgotten, half_answer, half_article, lost_prompt
 from smartwriter.agent.tools import DraftTools
 from smartwriter.memory.snapshot import Memory
+from smartwriter.open_draft import OpenDraft
 from smartwriter.series.reliance import reliance
 from smartwriter.sessions.compaction import is_compaction
 from smartwriter.sessions.speakers import only_heard
@@ -30,7 +31,7 @@ class Briefing:
         self._workspace = workspace
         self._task, self._draft = task, draft
         self._turns = turns
-        self._transcript = workspace.transcript(task, draft)
+        self._transcript = OpenDraft(workspace, task, draft.name).transcript
 
     def prompt(self, prompt: str, tools: DraftTools, number: int, memory: Memory) -> str:
         """The prompt as it is sent. The writer's hand edit is recorded, and the tools know what was told.

@@ -27,6 +27,7 @@ from anyio.to_thread import run_sync
 from smartwriter.agent.conversation import Agent
 from smartwriter.errors import DraftBusy, Invalid, SmartWriterError
 from smartwriter.events import Event, Queued
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.orphans import Cli, is_alive
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Draft, Task
@@ -174,8 +175,8 @@ class Engine:
         """
         actor = self._actors.get((task.id, draft.name))
         if actor is None:
-            await run_sync(self.workspace.lease(task, draft.name).check)
-        waiting = await run_sync(self.workspace.outbox(task, draft.name).waiting)
+            await run_sync(OpenDraft(self.workspace, task, draft.name).lease().check)
+        waiting = await run_sync(OpenDraft(self.workspace, task, draft.name).outbox().waiting)
         return [self.send(task, draft, one.prompt, one.id, earlier=True) for one in waiting]
 
     async def withdraw(self, task: Task, draft: Draft, sent: SentPrompt) -> bool:
@@ -189,7 +190,7 @@ class Engine:
 
         :raises DraftBusy: a turn runs, here or elsewhere.
         """
-        lease = self.workspace.lease(task, draft.name)
+        lease = OpenDraft(self.workspace, task, draft.name).lease()
         await run_sync(lease.borrow)
         try:
             yield
@@ -238,7 +239,7 @@ class Engine:
 
     def follow(self, task: Task, draft: Draft, after: int) -> AsyncGenerator[Event, None]:
         """A draft's events after a position, from disk first; see ``broadcast.follow``."""
-        return follow(self.workspace.live_path(task, draft.name), after)
+        return follow(OpenDraft(self.workspace, task, draft.name).live_path, after)
 
     def publish(self, event: Event) -> None:
         """Tell all who listen."""

@@ -9,6 +9,7 @@ from smartwriter.agent.tools import DraftTools, MemoryTools
 from smartwriter.errors import TextConflict
 from smartwriter.events import Clashed, DraftRevised, Event, MemoryProposed, NotSaved, Saved
 from smartwriter.memory.proposal import Proposal
+from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.draft_text import DraftText
 from smartwriter.tasks.values import Draft, Revision, Task
 from smartwriter.turns.keeper import Keeper
@@ -42,7 +43,7 @@ def instruments(workspace: Workspace, task: Task, draft: Draft, tell: Callable[[
     proposals = workspace.task_series(task).proposals
     workspace_id = workspace.identify().id
     return Instruments(
-        live=LiveJournal(workspace.live_path(task, draft.name)),
+        live=LiveJournal(OpenDraft(workspace, task, draft.name).live_path),
         text=text,
         keeper=keeper,
         tools=DraftTools(text, lambda one: tell(_revised(one)), keeper, lambda one: _tell_clash(tell, one)),

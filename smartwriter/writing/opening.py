@@ -9,6 +9,7 @@ from itertools import takewhile
 
 from smartwriter.agent.prompt import system_prompt
 from smartwriter.errors import SessionMissing
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.transcript import resume_point
 from smartwriter.storage.records import now
 from smartwriter.tasks.draft_text import text_of
@@ -64,7 +65,7 @@ class Opening:
         self._workspace.check_folder(self.task)
         turns = tasks.turns(self.task, draft)
         resume = self._is_stored(turns) and self._leave_out(turns)
-        memory = self._workspace.memory(self.task, self.draft)
+        memory = OpenDraft(self._workspace, self.task, self.draft.name).memory()
         number = turns[-1].number + 1 if turns else 1
         self._of.memory_tools.turn, self._of.memory_tools.memory = number, memory
         cut_off = {turn.number: self._cut_off(turn) for turn in turns if turn.state is TurnState.running}
@@ -102,7 +103,7 @@ class Opening:
         since = takewhile(lambda turn: turn.state not in ANSWERED, reversed(turns))
         if not any(turn.left_out for turn in since):
             return True
-        entries = self._workspace.transcript(self.task, self.draft).read().entries
+        entries = OpenDraft(self._workspace, self.task, self.draft.name).transcript.read().entries
         shortened, last_entry = resume_point(entries, turns)
         if shortened and last_entry is not None:
             session_id = str(uuid.uuid4())
@@ -112,7 +113,7 @@ class Opening:
 
     def _is_stored(self, turns: list[Turn]) -> bool:
         """Whether there is a session to resume. :raises SessionMissing: when there was one."""
-        transcript = self._workspace.transcript(self.task, self.draft)
+        transcript = OpenDraft(self._workspace, self.task, self.draft.name).transcript
         if transcript.has_entries():
             return True
         if any(turn.state in ANSWERED for turn in turns):
@@ -134,3 +135,4 @@ class Opening:
             return task.with_draft(task.drafts[self.draft.name].model_copy(update=change))
 
         self.draft = self._workspace.tasks.update(self.task.id, changed).drafts[self.draft.name]
+        self.task = self.task.with_draft(self.draft)

@@ -11,6 +11,7 @@ import smartwriter.files.durable as durable
 import smartwriter.sessions.orphans as orphans
 import smartwriter.storage.reading as reading
 from smartwriter.errors import DraftBusy
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.orphans import Cli, Folder
 from smartwriter.storage.identity import identity
 from smartwriter.storage.lease import Lease
@@ -40,7 +41,7 @@ def end_orphans(workspace: Workspace, task: Task, draft: Draft) -> bool:
     """
     if not still_writing(workspace, task, draft):
         return False
-    with workspace.lease(task, draft.name):  # so that they are nobody's who lives
+    with OpenDraft(workspace, task, draft.name).lease():  # so that they are nobody's who lives
         clis = still_writing(workspace, task, draft)
         orphans.end(clis)
     return bool(clis)
@@ -83,7 +84,7 @@ def _leases(workspace: Workspace) -> dict[str, Lease]:
     """The lease of each session's draft."""
     found = {}
     for task, draft in drafts_of(workspace):
-        lease = workspace.lease(task, draft.name)
+        lease = OpenDraft(workspace, task, draft.name).lease()
         found.update(dict.fromkeys(sessions_of(draft), lease))
     return found
 

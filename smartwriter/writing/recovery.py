@@ -16,6 +16,7 @@ import smartwriter.sessions.orphans as orphans
 from smartwriter.agent.tool_input import pieces_of
 from smartwriter.errors import DraftBusy, JournalError, TaskNotFound
 from smartwriter.events import TurnRecovered
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.transcript import answer_to, compacted_since, of_turn
 from smartwriter.storage.identity import identity
 from smartwriter.storage.records import now
@@ -69,7 +70,7 @@ def recover(
     for task, draft in [*_unfinished(workspace), *_with_folders(workspace), *also]:
         if (task.id, draft.name) in found:
             continue
-        with contextlib.suppress(DraftBusy), workspace.lease(task, draft.name):
+        with contextlib.suppress(DraftBusy), OpenDraft(workspace, task, draft.name).lease():
             found[task.id, draft.name] = recover_draft(workspace, task, draft, config_folders)
     remove_folders(workspace)
     return [recovered for several in found.values() for recovered in several]
@@ -122,7 +123,7 @@ def _settle(workspace: Workspace, task: Task, draft: Draft, *, also_settled: boo
     open = [turn for turn in turns if turn.state in (UNANSWERED if also_settled else (TurnState.running,))]
     if not open:
         return []
-    live = LiveJournal(workspace.live_path(task, draft.name))
+    live = LiveJournal(OpenDraft(workspace, task, draft.name).live_path)
     entries = _entries(workspace, task, draft)
     settled: list[tuple[Turn, tuple[int, ...]]] = []
     text = workspace.text(task, draft.name)
@@ -197,6 +198,6 @@ def _fields(input: object) -> dict[tuple[int, str], str]:
 
 def _entries(workspace: Workspace, task: Task, draft: Draft) -> list[Entry]:
     try:
-        return workspace.transcript(task, draft).read().entries
+        return OpenDraft(workspace, task, draft.name).transcript.read().entries
     except FileNotFoundError:
         return []

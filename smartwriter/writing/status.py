@@ -7,6 +7,7 @@ from typing import Literal
 
 from smartwriter.events import Failed
 from smartwriter.files.durable import write_document
+from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.cut_off import version_of
 from smartwriter.tasks.values import Draft, Task, Turn, TurnState
 from smartwriter.turns.live import LiveJournal
@@ -29,7 +30,12 @@ class Status:
 def statuses(workspace: Workspace) -> list[Status]:
     """Of all drafts of which there is something to say."""
     found = [
-        Status(task, name, _state(workspace, task, name), len(workspace.outbox(task, name).waiting()))
+        Status(
+            task,
+            name,
+            _state(workspace, task, name),
+            len(OpenDraft(workspace, task, name).outbox().waiting()),
+        )
         for task in workspace.tasks.all()
         for name in task.live_drafts
     ]
@@ -42,15 +48,15 @@ def stop(workspace: Workspace, task: Task, draft: Draft) -> Literal["asked", "en
     ``asked``: the process that writes it does so; ``ended``: that was dead, and its CLI, which still went
     on, has been ended; ``idle``: nobody writes it.
     """
-    if workspace.lease(task, draft.name).is_held():
-        write_document(workspace.stop_path(task, draft.name), "stop\n")
+    if OpenDraft(workspace, task, draft.name).lease().is_held():
+        write_document(OpenDraft(workspace, task, draft.name).stop_path, "stop\n")
         return "asked"
     return "ended" if end_orphans(workspace, task, draft) else "idle"
 
 
 def died(workspace: Workspace, task: Task, draft: Draft, number: int) -> Failed | None:
     """How a turn ended whose process did not live to say it; None while it may."""
-    for turn in workspace.turns_now(task, draft.name):
+    for turn in OpenDraft(workspace, task, draft.name).turns_now():
         if turn.number == number and turn.state is TurnState.interrupted:
             kept = _kept(workspace, task, draft.name, turn)
             detail = f"(cut off here{f'; kept as {kept}' if kept else ''})"
@@ -59,11 +65,11 @@ def died(workspace: Workspace, task: Task, draft: Draft, number: int) -> Failed 
 
 
 def _state(workspace: Workspace, task: Task, draft: str) -> str:
-    lease = workspace.lease(task, draft)
+    lease = OpenDraft(workspace, task, draft).lease()
     if lease.is_held():
-        ended = LiveJournal.has_ended(workspace.live_path(task, draft))
+        ended = LiveJournal.has_ended(OpenDraft(workspace, task, draft).live_path)
         return f"{'idle' if ended else 'writing'}, in {lease.holder()}"
-    turns = workspace.turns_now(task, draft)
+    turns = OpenDraft(workspace, task, draft).turns_now()
     if turns and turns[-1].detail:
         return f"turn {turns[-1].number} {turns[-1].state.value}: {turns[-1].detail}"
     if not turns or turns[-1].state is not TurnState.interrupted:

@@ -20,6 +20,7 @@ from faces import converse, data, printed, refused, run, sentence, snapshot, tur
 
 from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.cli.app import cli
+from smartwriter.open_draft import OpenDraft
 from smartwriter.storage.journal import Journal
 from smartwriter.tasks.values import MAIN, Draft, Origin, Task, TurnState
 from smartwriter.workspace import Workspace
@@ -253,7 +254,7 @@ def test_dropping_the_current_draft(shelf: Workspace) -> None:
 def test_dropping_a_draft_that_is_being_written(shelf: Workspace) -> None:
     """A draft cannot be dropped under the process that writes it; the refusal names the process."""
     task = shelf.tasks.find("渡口")
-    with shelf.lease(task, "trial"):
+    with OpenDraft(shelf, task, "trial").lease():
         why = refused(shelf, "drop", "渡口@trial")
     assert why.startswith(f"{task.id}@trial is being written by process {os.getpid()} on ")
 
@@ -337,7 +338,7 @@ def test_forking_at_a_turn(workspace: Workspace) -> None:
 def test_a_session_missing_on_disk(shelf: Workspace, arguments: list[str], left: bytes | None) -> None:
     """Where turns were finished but their transcript is gone, nothing is shown, taken or begun anew."""
     task = shelf.tasks.find("Lost")
-    path = shelf.transcript(task, task.drafts[MAIN]).path
+    path = OpenDraft(shelf, task, MAIN).transcript.path
     if left is not None:
         path.parent.mkdir(parents=True)
         path.write_bytes(left)
@@ -362,7 +363,7 @@ def test_a_damaged_transcript_is_shown_with_a_warning(workspace: Workspace) -> N
     """Damage in a transcript is named on stderr with its place; all the rest is shown."""
     task = workspace.new_task("渡口")
     converse(workspace, task, "第一段。")
-    path = workspace.transcript(task, task.drafts[MAIN]).path
+    path = OpenDraft(workspace, task, MAIN).transcript.path
     size = path.stat().st_size
     with path.open("ab") as file:
         file.write(b'{"type":"assist')

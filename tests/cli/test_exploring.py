@@ -12,6 +12,7 @@ from faces import converse, data, printed, refused, run
 from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.memory.proposals import Proposals
 from smartwriter.memory.versions import MemoryVersions
+from smartwriter.open_draft import OpenDraft
 from smartwriter.storage.lease import Lease
 from smartwriter.tasks.values import MAIN, Task, Turn, TurnState
 from smartwriter.workspace import Workspace
@@ -121,7 +122,7 @@ def test_text_is_shown_where_nothing_can_be_written(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Workspace, "take_hand_edit", full)
+    monkeypatch.setattr(OpenDraft, "take_hand_edit", full)
     assert printed(workspace, "text", task.id) == "Fog.\n\nRain fell on us.\n"
 
 
@@ -151,13 +152,13 @@ def test_a_draft_that_has_just_been_adopted_is_not_dropped(
     workspace: Workspace, task: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where another process adopts it at that moment, its text stays in its place."""
-    lease = Workspace.lease
+    lease = OpenDraft.lease
 
-    def adopted(self: Workspace, task: Task, draft: str) -> Lease:
-        self.tasks.adopt(task.id, draft)
-        return lease(self, task, draft)
+    def adopted(self: OpenDraft) -> Lease:
+        self.workspace.tasks.adopt(self.task.id, self.name)
+        return lease(self)
 
-    monkeypatch.setattr(Workspace, "lease", adopted)
+    monkeypatch.setattr(OpenDraft, "lease", adopted)
     result = run(workspace, "drop", f"{task.id}@trial")
     assert "is the current draft" in result.stderr
     assert workspace.text(task, "trial").path.exists()
@@ -261,7 +262,7 @@ def test_pick_asks_for_each_that_differs(workspace: Workspace, task: Task) -> No
 def test_pick_into_a_busy_draft_is_refused(workspace: Workspace, task: Task) -> None:
     """A draft that is being written takes no paragraphs, and says who writes it."""
     workspace.text(task, "trial").write("New words.\n", author="model", turn=2)
-    with workspace.lease(task, MAIN):
+    with OpenDraft(workspace, task, MAIN).lease():
         result = run(workspace, "pick", f"{task.id}@trial", task.id, "-p", "1")
     assert result.exit_code == 1 and f"{task.id}@main is being written by" in result.stderr
     assert result.stderr.count("\n") == 1

@@ -13,6 +13,7 @@ from faces import data, printed, refused, run, sentence, snapshot
 
 from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse
 from smartwriter.agent.offline.server import OfflineModel
+from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.values import Task
 from smartwriter.workspace import Workspace
 
@@ -152,7 +153,7 @@ def test_what_can_be_no_what_if_is_refused(
 ) -> None:
     """A file that is not there, one that the memory does not have, and no text are each a sentence."""
     (tmp_path / "empty.md").write_text("\n")
-    workspace.memory(task, task.drafts["main"])  # its version is kept already: nothing is written below
+    OpenDraft(workspace, task, "main").memory()  # its version is kept already: nothing is written below
     for given, why in {
         "memory.md": "write FILE=OTHER",
         f"memory.md={tmp_path / 'none.md'}": "There is no file",

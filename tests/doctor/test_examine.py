@@ -17,6 +17,7 @@ from smartwriter.cli.app import cli
 from smartwriter.doctor.examine import examine
 from smartwriter.doctor.finding import Finding
 from smartwriter.errors import Invalid, JournalError
+from smartwriter.open_draft import OpenDraft
 from smartwriter.storage.journal import Journal
 from smartwriter.tasks.values import Task, Turn, TurnState
 from smartwriter.text.passages import Edit
@@ -46,7 +47,7 @@ def task(workspace: Workspace) -> Task:
     """A task as it is after two turns and two revisions."""
     task = workspace.new_task("Herons")
     draft = task.drafts["main"]
-    Journal(workspace.transcript(task, draft).path).append([entry(n) for n in range(6)])
+    Journal(OpenDraft(workspace, task, draft.name).transcript.path).append([entry(n) for n in range(6)])
     turns = [
         Turn(
             number=number,
@@ -81,7 +82,7 @@ def _drop_third_line(path: Path) -> None:
     path.write_bytes(b"".join(lines[:2] + lines[3:]))
 
 
-TRANSCRIPT: Callable[[Workspace, Task], Path] = lambda w, t: w.transcript(t, t.drafts["main"]).path  # noqa: E731
+TRANSCRIPT: Callable[[Workspace, Task], Path] = lambda w, t: OpenDraft(w, t, "main").transcript.path  # noqa: E731
 HIDDEN = {
     "tasks": "tasks.jsonl",
     "turns": "turns/{id}/main.jsonl",
@@ -191,7 +192,7 @@ def test_what_processes_left(workspace: Workspace, task: Task) -> None:
     assert kinds(workspace) == ["conflict"]
     workspace.tasks.record(task, "main", [running])
     assert kinds(workspace) == ["cut-off", "conflict"]
-    with workspace.lease(task, "main"):
+    with OpenDraft(workspace, task, "main").lease():
         assert kinds(workspace) == ["conflict"]
 
 
@@ -260,7 +261,7 @@ def test_a_version_that_is_not_in_place_yet(workspace: Workspace, task: Task) ->
     text.path.with_name(".main.md.next").write_text("Text 2")
     text.path.write_text("Text 1")
     assert kinds(workspace) == ["text"]
-    with workspace.lease(task, "main"):
+    with OpenDraft(workspace, task, "main").lease():
         assert kinds(workspace) == []
     doctor(workspace, "--repair")
     assert kinds(workspace) == [] and text.path.read_text() == "Text 2"
@@ -296,7 +297,7 @@ def test_the_earlier_sessions_of_a_draft_are_its_own(workspace: Workspace, task:
     """A transcript that a draft went on from under another id is no stranger's."""
     draft = task.drafts["main"]
     earlier = draft.model_copy(update={"session_id": "11111111-2222-4333-8444-555555555555"})
-    Journal(workspace.transcript(task, earlier).path).append([entry(0)])
+    Journal(OpenDraft(workspace, task, earlier.name).transcript.path).append([entry(0)])
     now = draft.model_copy(update={"earlier_sessions": (earlier.session_id,)})
     workspace.tasks.update(task.id, lambda task: task.with_draft(now))
     assert kinds(workspace) == []

@@ -13,6 +13,7 @@ from transcripts import entry
 
 import smartwriter.storage.journal as journal
 from smartwriter.doctor.examine import examine
+from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.values import Task, Turn, TurnState
 from smartwriter.trials.forking import fork
 from smartwriter.workspace import Workspace
@@ -25,7 +26,7 @@ def written(workspace: Workspace, title: str, collection: str | None = None) -> 
     task = workspace.new_task(title, collection)
     draft = task.drafts["main"]
     entries = [entry(n, sessionId=draft.session_id) for n in range(4)]
-    journal.Journal(workspace.transcript(task, draft).path).append(entries)
+    journal.Journal(OpenDraft(workspace, task, draft.name).transcript.path).append(entries)
     for number in (1, 2):
         turn = Turn(
             number=number,

@@ -21,6 +21,7 @@ import smartwriter.files.change as document
 from smartwriter.errors import DraftBusy, SessionMissing
 from smartwriter.memory.files import MAX_FILE_BYTES
 from smartwriter.memory.versions import MemoryVersions
+from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.values import MAIN
 from smartwriter.workspace import Workspace
 
@@ -45,7 +46,7 @@ def test_case_039_collections_that_a_lossy_key_mixes_up(workspace: Workspace, na
     assert tasks[0].project_key != tasks[1].project_key
     for task, name in zip(tasks, names, strict=True):
         assert workspace.text(task, MAIN).read() == f"Text of {name}."
-        memory = workspace.memory(task, task.drafts[MAIN]).render()
+        memory = OpenDraft(workspace, task, MAIN).memory().render()
         assert f"Only of {name}." in memory
         other = names[1 - names.index(name)]
         assert f"Only of {other}." not in memory or name == f"{other}/{name.rpartition('/')[2]}"
@@ -56,10 +57,10 @@ def test_case_043_a_renamed_workspace_keeps_its_memory(workspace: Workspace, tmp
     (anthropics/claude-code#91735)."""
     workspace.new_collection("rivers")
     task = workspace.new_task("Fog", "rivers")
-    before = workspace.memory(task, task.drafts[MAIN])
+    before = OpenDraft(workspace, task, MAIN).memory()
     workspace.root.rename(tmp_path / "new 名")
     moved = Workspace(tmp_path / "new 名")
-    assert moved.memory(moved.tasks.find("Fog"), task.drafts[MAIN]).render() == before.render()
+    assert OpenDraft(moved, moved.tasks.find("Fog"), MAIN).memory().render() == before.render()
     assert len(MemoryVersions(moved.storage).log("rivers")) == 1
 
 
@@ -78,8 +79,8 @@ def test_case_048_a_long_path_loses_no_session(tmp_path: Path) -> None:
     workspace = Workspace.create(tmp_path / ("x" * 130) / ("y" * 130))
     task = workspace.new_task("Fog")
     converse(workspace, task, "雾。")
-    assert workspace.transcript(task, task.drafts[MAIN]).path.parent.name == "unfiled"
-    assert workspace.transcript(task, task.drafts[MAIN]).has_entries()
+    assert OpenDraft(workspace, task, MAIN).transcript.path.parent.name == "unfiled"
+    assert OpenDraft(workspace, task, MAIN).transcript.has_entries()
 
 
 # Writers' files -------------------------------------------------------------------------------
@@ -98,11 +99,11 @@ def test_case_092_a_touched_file_is_no_change(workspace: Workspace) -> None:
     collection = workspace.new_collection("rivers")
     task = workspace.new_task("Fog", "rivers")
     workspace.text(task, MAIN).write("Fog.", author="model", turn=1)
-    before = workspace.memory(task, task.drafts[MAIN])
+    before = OpenDraft(workspace, task, MAIN).memory()
     for path in (collection.path / "memory.md", workspace.text(task, MAIN).path):
         os.utime(path, (2**31, 2**31))
-    assert workspace.take_hand_edit(task, MAIN).revision is None
-    assert workspace.memory(task, task.drafts[MAIN]).render() == before.render()
+    assert OpenDraft(workspace, task, MAIN).take_hand_edit().revision is None
+    assert OpenDraft(workspace, task, MAIN).memory().render() == before.render()
     assert len(MemoryVersions(workspace.storage).log("rivers")) == 1
 
 
@@ -112,10 +113,10 @@ def test_case_092_an_older_file_over_newer_typing_keeps_both(workspace: Workspac
     text = workspace.text(task, MAIN)
     text.write("Old.", author="model", turn=1)
     text.path.write_text("Newer typing.")
-    workspace.take_hand_edit(task, MAIN)
+    OpenDraft(workspace, task, MAIN).take_hand_edit()
     text.path.write_text("Old.")
     os.utime(text.path, (1, 1))
-    workspace.take_hand_edit(task, MAIN)
+    OpenDraft(workspace, task, MAIN).take_hand_edit()
     assert [revision.text for revision in text.revisions()] == ["Old.", "Newer typing.", "Old."]
 
 
@@ -149,9 +150,13 @@ def test_case_096_a_lock_file_that_lingers_locks_nobody_out(workspace: Workspace
     lock = workspace.hidden / "turns" / task.id / f"{MAIN}.lease"
     lock.parent.mkdir(parents=True, exist_ok=True)
     lock.write_text('{"pid": 1, "host": "elsewhere", "since": "2999-01-01T00:00:00+00:00"}')
-    with workspace.lease(task, MAIN), pytest.raises(DraftBusy), workspace.lease(task, MAIN):
+    with (
+        OpenDraft(workspace, task, MAIN).lease(),
+        pytest.raises(DraftBusy),
+        OpenDraft(workspace, task, MAIN).lease(),
+    ):
         pass
-    assert not workspace.lease(task, MAIN).is_held()
+    assert not OpenDraft(workspace, task, MAIN).lease().is_held()
 
 
 def test_case_097_a_folder_that_may_not_be_read_is_one_sentence(
@@ -175,7 +180,7 @@ def test_case_100_a_transcript_that_a_cloud_drive_lost(workspace: Workspace) -> 
     task = workspace.new_task("Fog")
     converse(workspace, task, "雾。")
     workspace.text(task, MAIN).write("雾。", author="model", turn=1)
-    path = workspace.transcript(task, task.drafts[MAIN]).path
+    path = OpenDraft(workspace, task, MAIN).transcript.path
     path.unlink()
     assert refused(workspace, "show", task.id) == str(SessionMissing(f"{task.id}@main", path))
     assert run(workspace, "text", task.id).stdout == "雾。\n"

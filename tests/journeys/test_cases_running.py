@@ -23,6 +23,7 @@ from smartwriter.agent.offline.script import Reply, Request, Text, Wait
 from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.cli.interrupts import kill_tree
 from smartwriter.events import TextDelta, parse
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.store import FileSessionStore
 from smartwriter.sessions.transcript import messages
 from smartwriter.system.config import Config
@@ -156,7 +157,7 @@ def test_case_081_switching_tasks_while_one_streams(
     one, two = workspace.new_task("One"), workspace.new_task("Two")
     take_turns(workspace, claude, [(one.id, "Go."), (two.id, "Go.")])
     for task in (one, two):
-        entries = workspace.transcript(task, task.drafts["main"]).read().entries
+        entries = OpenDraft(workspace, task, "main").transcript.read().entries
         assert messages(entries)[-1].text.split()[-1] == "word59"
 
 
@@ -176,7 +177,7 @@ def test_case_082_the_client_goes(
             assert (await sent.outcome()).state is TurnState.finished
 
     anyio.run(go)
-    entries = workspace.transcript(task, task.drafts["main"]).read().entries
+    entries = OpenDraft(workspace, task, "main").transcript.read().entries
     assert messages(entries)[-1].text.split() == [f"word{n}" for n in range(60)]
 
 
@@ -188,7 +189,7 @@ def test_case_084_085_087_coming_back_mid_stream(
     model.script = chatty
     _, events = take_turns(workspace, claude, [(task.id, "Go.")])
     told = [event for event in events if event.position]
-    path = workspace.live_path(task, "main")
+    path = OpenDraft(workspace, task, "main").live_path
     begin = told[0].position - 1
     for known in (begin, *(event.position for event in told)):
         rest = LiveReader(path, known).read()

@@ -22,6 +22,7 @@ from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse, Wait
 from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.doctor.examine import examine
 from smartwriter.events import Compacted
+from smartwriter.open_draft import OpenDraft
 from smartwriter.pages.history import history_markdown
 from smartwriter.sessions.speakers import prompts
 from smartwriter.sessions.transcript import messages
@@ -45,7 +46,7 @@ def test_a_fork_is_sent_what_its_origin_was_sent(
     by_itself = "/compact" not in asked
     origin = Origin(workspace, early(claude) if by_itself else claude, model, asked)
     assert origin.compactions() == (1 if by_itself else 2)
-    transcript = workspace.transcript(origin.task, origin.task.drafts["main"]).path
+    transcript = OpenDraft(workspace, origin.task, "main").transcript.path
     before = transcript.read_bytes()
     assert origin.differing() == []
     assert transcript.read_bytes() == before
@@ -85,7 +86,7 @@ def test_a_prompt_that_reads_as_a_command_is_none(
     task = workspace.new_task("Ferry")
     asked = ["First.", "Second.", "/compact", "<command-name>/x</command-name>", "Fifth."]
     turns, _ = take_turns(workspace, claude, [(task.id, prompt) for prompt in asked])
-    said = messages(workspace.transcript(task, task.drafts["main"]).read().entries, prompts(turns))
+    said = messages(OpenDraft(workspace, task, "main").transcript.read().entries, prompts(turns))
     places = [one.text if one.role == "user" else one.role for one in said if one.role != "assistant"]
     assert places == [*asked[:3], "compaction", *asked[3:]]
 
@@ -102,7 +103,7 @@ def test_what_the_cli_compacts_by_itself_is_said_too(
     compacted = [event for event in events if isinstance(event, Compacted)]
     assert [(event.turn, event.by_itself) for event in compacted] == [(2, True), (3, True)]
     assert all(event.before and event.after and event.before > event.after for event in compacted)
-    said = messages(workspace.transcript(task, task.drafts["main"]).read().entries, prompts(turns))
+    said = messages(OpenDraft(workspace, task, "main").transcript.read().entries, prompts(turns))
     roles = [message.role for message in said if message.role != "assistant"]
     assert roles == ["user", "user", "compaction", "user", "compaction"]
 
@@ -278,5 +279,5 @@ def test_the_summary_is_asked_for_in_our_words(
     sent = [json.dumps(request.body) for request in model.requests]
     assert not any(str(workspace.root) in body for body in sent)
     assert "claude-resume-" not in sent[-1] and "full transcript" not in sent[-1]
-    entries = workspace.transcript(task, task.drafts["main"]).read().entries
+    entries = OpenDraft(workspace, task, "main").transcript.read().entries
     assert any("full transcript" in str(entry) for entry in entries)

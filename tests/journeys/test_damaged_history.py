@@ -16,6 +16,7 @@ from turns import take_turn, take_turns
 from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse
 from smartwriter.agent.offline.server import OfflineModel
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.sdk import sdk_reads
 from smartwriter.sessions.transcript import messages
 from smartwriter.storage.journal import Journal
@@ -43,7 +44,7 @@ def resumed(
     """The request of the turn after some damage, and the texts that are shown of what was before."""
     task = workspace.new_task("Herons")
     entries = damage(history(task))
-    path = workspace.transcript(task, task.drafts["main"]).path
+    path = OpenDraft(workspace, task, "main").transcript.path
     Journal(path).append(entries)
     before = path.read_bytes()
     shown = [message.text for message in messages(entries)]
@@ -185,7 +186,7 @@ def test_a_damaged_file_gives_every_whole_entry(
 ) -> None:
     """Of a file with a torn line, a run of NULs and two glued lines, all whole entries are sent."""
     task = workspace.new_task("Herons")
-    path = workspace.transcript(task, task.drafts["main"]).path
+    path = OpenDraft(workspace, task, "main").transcript.path
     Journal(path).append(history(task))
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:2], lines[2][:150], *lines[3:5], b"\0" * 300, b"\n", lines[5][:-1]]))
@@ -208,7 +209,7 @@ def test_where_the_sdks_reader_is_right_ours_shows_the_same(
     prompts = ["First, plain.", "Second, with tools.", "Third, with tools.", "Fourth, plain."]
     turns: list[Turn] = take_turns(workspace, claude, [(task.id, prompt) for prompt in prompts])[0]
     assert all(turn.state is TurnState.finished for turn in turns)
-    entries = workspace.transcript(task, task.drafts["main"]).read().entries
+    entries = OpenDraft(workspace, task, "main").transcript.read().entries
     ours = messages(entries)
     theirs = sdk_reads(entries)
     results = {item["uuid"] for item in entries if "toolUseResult" in item or _is_result(item)}

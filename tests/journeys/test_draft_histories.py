@@ -33,6 +33,7 @@ from hypothesis.stateful import (
 )
 
 from smartwriter.errors import DraftBusy, Invalid, ParagraphNotFound, TextConflict
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.transcript import cut
 from smartwriter.storage.journal import Journal
 from smartwriter.storage.lease import Lease
@@ -259,7 +260,7 @@ class Histories(RuleBasedStateMachine):
     def look(self, which: int) -> None:
         """As most commands do, before they show anything."""
         line = self.line(which)
-        found = self.workspace.take_hand_edit(self.task, line.name)
+        found = OpenDraft(self.workspace, self.task, line.name).take_hand_edit()
         before = len(line.made)
         line.catch_up()
         assert (found.revision is not None, found.restored) == (len(line.made) > before, False)
@@ -336,7 +337,7 @@ class Histories(RuleBasedStateMachine):
         line = self.line(which)
         if line.lease is not None:
             return line
-        line.lease = self.workspace.lease(self.task, line.name)
+        line.lease = OpenDraft(self.workspace, self.task, line.name).lease()
         line.lease.acquire()
         self.text(line).take_hand_edit(line.turn)
         line.catch_up()
@@ -356,7 +357,7 @@ class Histories(RuleBasedStateMachine):
         return line
 
     def say(self, line: Line, role: str, text: str, *, ended: bool = False) -> str:
-        transcript = self.workspace.transcript(self.task, self.draft(line))
+        transcript = OpenDraft(self.workspace, self.task, self.draft(line).name).transcript
         parent = cut(transcript.read().entries, ()) if transcript.has_entries() else None
         self.uuids += 1
         entry = {
@@ -505,8 +506,8 @@ class Histories(RuleBasedStateMachine):
             with pytest.raises(Invalid, match="adopt another one first"):
                 self.workspace.tasks.drop(self.id, line.name)
             return
-        with self.unless_busy(line), self.workspace.lease(self.task, line.name):
-            self.workspace.take_hand_edit(self.task, line.name)
+        with self.unless_busy(line), OpenDraft(self.workspace, self.task, line.name).lease():
+            OpenDraft(self.workspace, self.task, line.name).take_hand_edit()
             self.workspace.tasks.drop(self.id, line.name)
             self.text(line).put_away()
             line.catch_up()
@@ -521,7 +522,7 @@ class Histories(RuleBasedStateMachine):
         dropped = [line for line in self.lines.values() if line.dropped]
         line = dropped[which % len(dropped)]
         self.workspace.tasks.take_up(self.id, line.name)
-        self.workspace.take_hand_edit(self.task, line.name, restore=True)
+        OpenDraft(self.workspace, self.task, line.name).take_hand_edit(restore=True)
         line.dropped, line.file = False, line.text if line.made else None
         self.touched.add(line.name)
 

@@ -24,6 +24,7 @@ from turns import make_task, take_turn, take_turns
 from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse
 from smartwriter.agent.offline.server import OfflineModel
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.transcript import messages
 from smartwriter.tasks.values import Draft, Task, Turn, TurnState
 from smartwriter.trials.edits import pick, put_back, take_answer, version
@@ -264,7 +265,7 @@ def test_an_answer_is_taken_from_its_own_turn(
 def files_of(workspace: Workspace, task: Task, draft: str) -> dict[Path, bytes]:
     """All that a draft consists of."""
     task = workspace.tasks.find(task.id)
-    session = workspace.transcript(task, task.drafts[draft]).path
+    session = OpenDraft(workspace, task, draft).transcript.path
     paths = [
         session,
         workspace.text(task, draft).path,
@@ -348,7 +349,7 @@ def test_a_fork_at_a_turn_that_never_reached_the_model_tells_what_that_turn_woul
     turn = take_turn(workspace, claude, task.id, "The grey heron.")
     text = workspace.text(task, "main")
     text.path.write_text("The old heron.\n")
-    known = workspace.take_hand_edit(task, "main").revision
+    known = OpenDraft(workspace, task, "main").take_hand_edit().revision
     assert known is not None
     lost = turn.model_copy(
         update={"number": 2, "uuid": "lost", "state": TurnState.failed, "revision": known.number}
@@ -448,7 +449,7 @@ async def test_a_fork_keeps_subagents_and_parallel_tool_calls(
     turns = []
     for number in (1, 2):
         await _delegate(workspace, task, model, claude, number)
-        entries = (await run_sync(workspace.transcript(task, main).read)).entries
+        entries = (await run_sync(OpenDraft(workspace, task, main.name).transcript.read)).entries
         prompts = [one for one in messages(entries) if one.role == "user" and "Delegate" in one.text]
         turn = Turn(
             number=number,
@@ -469,7 +470,7 @@ async def test_a_fork_keeps_subagents_and_parallel_tool_calls(
     for agent in kept:
         said = await get_subagent_messages_from_store(store, fork_at_1.session_id, agent)
         assert len(said) >= 2
-    entries = (await run_sync(workspace.transcript(task, fork_at_2).read)).entries
+    entries = (await run_sync(OpenDraft(workspace, task, fork_at_2.name).transcript.read)).entries
     calls, results = _pairs(entries)
     assert len(calls) == 4 and calls == results
 

@@ -11,6 +11,7 @@ from claude_agent_sdk._internal import transcript_mirror_batcher as mirror
 from disks import in_place_of_os
 
 from smartwriter.memory.proposals import Proposals
+from smartwriter.open_draft import OpenDraft
 from smartwriter.series.finishing import finish
 from smartwriter.series.summary import Summary
 from smartwriter.sessions.store import FileSessionStore
@@ -75,11 +76,11 @@ ACTS: dict[str, Callable[[Workspace, Task], object]] = {
     "turn": lambda workspace, task: workspace.tasks.record(task, "main", [TURN]),
     "revision": lambda workspace, task: workspace.text(task, "main").write("A.\n", author="model", turn=1),
     "cut-off version": _cut_off,
-    "hand edit": lambda workspace, task: workspace.take_hand_edit(task, "main"),
-    "waiting prompt": lambda workspace, task: workspace.outbox(task, "main").put("u", "Go."),
+    "hand edit": lambda workspace, task: OpenDraft(workspace, task, "main").take_hand_edit(),
+    "waiting prompt": lambda workspace, task: OpenDraft(workspace, task, "main").outbox().put("u", "Go."),
     "spooled part": _spooled,
     "proposal": _accepted,
-    "memory version": lambda workspace, task: workspace.memory(task, task.drafts["main"]),
+    "memory version": lambda workspace, task: OpenDraft(workspace, task, "main").memory(),
     "what is put away": _deleted,
     "article": _finished,
 }

@@ -25,6 +25,7 @@ from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse
 from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.doctor.examine import examine
 from smartwriter.events import Event
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.transcript import answer_to
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Task, TurnState
@@ -86,7 +87,7 @@ def written(workspace: Workspace, task: Task, *, article: bool) -> str:
     if article:
         return workspace.text(task, "main").read()
     draft = workspace.tasks.find(task.id).drafts["main"]
-    return answer_to(workspace.transcript(task, draft).read().entries, turn.uuid) or ""
+    return answer_to(OpenDraft(workspace, task, draft.name).transcript.read().entries, turn.uuid) or ""
 
 
 @pytest.mark.parametrize("article", [False, True])
@@ -229,7 +230,7 @@ def test_a_finished_turn_without_its_answer_is_found(
 ) -> None:
     """``doctor`` is not content with a transcript that has the prompt of a finished turn alone."""
     take_turns(workspace, claude, [(task.id, "Write.")])
-    path = workspace.transcript(task, task.drafts["main"]).path
+    path = OpenDraft(workspace, task, "main").transcript.path
     assert list(examine(workspace)) == []
     entries = [entry for entry in reading.read(path).entries if entry.get("type") != "assistant"]
     path.write_bytes(b"".join(map(encoding.encode, entries)))

@@ -20,6 +20,7 @@ from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.cli.interrupts import kill_tree
 from smartwriter.errors import DraftBusy, SessionMissing
 from smartwriter.events import parse
+from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.values import Turn, TurnState
 from smartwriter.workspace import Workspace
 
@@ -280,7 +281,7 @@ def test_a_draft_that_is_being_written_refuses_a_second_process(
 ) -> None:
     """While another process holds a draft's lease, writing it is refused and nothing is recorded."""
     task = make_task(workspace, "Herons")
-    with workspace.lease(task, "main"), pytest.raises(DraftBusy, match=f"fork {task.id}@main"):
+    with OpenDraft(workspace, task, "main").lease(), pytest.raises(DraftBusy, match=f"fork {task.id}@main"):
         take_turn(workspace, claude, task.id, "First.")
     assert workspace.tasks.turns(task, "main") == []
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta, tzinfo
 import pytest
 from commands import smartwriter
 
+from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.values import Task, Turn, TurnState
 from smartwriter.trials.history import history_of
 from smartwriter.workspace import Workspace
@@ -37,7 +38,7 @@ def written(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Task:
         monkeypatch.setattr(Clock, "shift", timedelta(hours=hours))
         text.path.parent.mkdir(parents=True, exist_ok=True)
         text.path.write_text(f"By hand before turn {number}.\n")
-        workspace.take_hand_edit(task, "main")
+        OpenDraft(workspace, task, "main").take_hand_edit()
         turn = Turn(
             number=number, uuid=f"u{number}", session_id="s", prompt=f"P{number}", state=TurnState.finished
         )
@@ -63,8 +64,8 @@ def test_case_111_the_log_is_in_order_under_a_clock_that_goes_back(
 
 def test_the_history_is_in_order_under_a_clock_that_goes_back(workspace: Workspace, written: Task) -> None:
     """An export of the history goes by number, too."""
-    (workspace.transcript(written, written.drafts["main"]).path.parent).mkdir(parents=True)
-    workspace.transcript(written, written.drafts["main"]).path.write_text('{"type":"mode"}\n')
+    (OpenDraft(workspace, written, "main").transcript.path.parent).mkdir(parents=True)
+    OpenDraft(workspace, written, "main").transcript.path.write_text('{"type":"mode"}\n')
     steps = history_of(workspace, written, written.drafts["main"]).steps
     for kind in ("turn", "revision"):
         numbers = [step.number for step in steps if step.kind == kind]

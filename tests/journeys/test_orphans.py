@@ -30,6 +30,7 @@ from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.agent.offline.script import Reply, Request, Text, Wait
 from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.events import ArticleDelta, CallBegun, Event, TurnRecovered
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.orphans import HOMES, cli_mark, end, history_mark, mark_home
 from smartwriter.tasks.values import Task, TurnState
 from smartwriter.turns.live import LiveJournal
@@ -200,7 +201,7 @@ def test_the_answer_of_a_turn_that_others_followed(workspace: Workspace, task: T
     recover(workspace)
     later = turn.model_copy(update={"number": 2, "uuid": entry_uuid(8), "state": TurnState.finished})
     workspace.tasks.record(task, "main", [later])
-    transcript = workspace.transcript(task, task.drafts["main"])
+    transcript = OpenDraft(workspace, task, "main").transcript
     journal.Journal(transcript.path).append([entry(8, parentUuid=entry_uuid(0)), entry(9)])
     folder = orphan(task, answered(2))
     assert recover(workspace) == [] and not folder.exists()
@@ -274,7 +275,7 @@ def test_a_call_that_nobody_answered_becomes_a_version(
     turn = crashed(workspace, task, stored=1)
     if heard and tool != "edit_draft":
         of_call: dict[str, Any] = {"task": task.id, "draft": "main", "turn": 1, "call": "toolu_1"}
-        LiveJournal(workspace.live_path(task, "main")).append(
+        LiveJournal(OpenDraft(workspace, task, "main").live_path).append(
             [
                 CallBegun(**of_call, tool=tool),
                 ArticleDelta(**of_call, field="text", text=input["text"][:heard]),
@@ -328,7 +329,7 @@ def test_only_what_goes_back_to_the_prompt_is_taken_in(workspace: Workspace, tas
     forged = [entry(6, parentUuid=None), entry(7)]
     orphan(task, [*forged, *answered(2)])
     recover(workspace)
-    stored = workspace.transcript(task, task.drafts["main"]).read().entries
+    stored = OpenDraft(workspace, task, "main").transcript.read().entries
     assert [item["uuid"] for item in stored] == [entry_uuid(0), entry_uuid(1)]
 
 

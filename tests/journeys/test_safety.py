@@ -25,6 +25,7 @@ from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.doctor.examine import examine
 from smartwriter.errors import Invalid, LeadsOutside
 from smartwriter.files.durable import make_folder
+from smartwriter.open_draft import OpenDraft
 from smartwriter.storage.journal import Journal, rewrite
 from smartwriter.storage.reading import read
 from smartwriter.system.config import Config, load, own, own_path
@@ -164,7 +165,7 @@ def test_links_in_the_records(workspace: Workspace, task: Task, tmp_path: Path) 
         lambda: journal.append([{"b": 2}]),
         lambda: read(journal.path),
         lambda: workspace.tasks.turns(task, "main"),
-        lambda: workspace.lease(task, "main").acquire(),
+        lambda: OpenDraft(workspace, task, "main").lease().acquire(),
         lambda: workspace.text(task, "main").write("New.", author="writer", turn=1),
     ):
         with pytest.raises(LeadsOutside, match=r"leads out of the workspace, to .*allow = \["):
@@ -183,10 +184,13 @@ def test_a_record_that_is_no_file(workspace: Workspace) -> None:
     task = workspace.new_task("Herons", "series")
     text = workspace.text(task, "main")
     text.write("They stand.", author="writer", turn=1)
-    workspace.memory(task, task.drafts["main"])
+    OpenDraft(workspace, task, "main").memory()
     turn = Turn(number=1, uuid="u", session_id="s", prompt="P", state=TurnState.finished)
     workspace.tasks.record(task, "main", [turn])
-    journals = [workspace.live_path(task, "main"), workspace.transcript(task, task.drafts["main"]).path]
+    journals = [
+        OpenDraft(workspace, task, "main").live_path,
+        OpenDraft(workspace, task, "main").transcript.path,
+    ]
     for path in (*journals, workspace.hidden / "cache" / "summaries" / "series.jsonl"):
         Journal(path).append([{"a": 1}])
     workspace.identify()
@@ -218,9 +222,9 @@ for path in map(Path, {paths!r}):
     for read in (
         lambda: workspace.tasks.turns(task(), "main"),
         lambda: workspace.text(task(), "main").revisions(),
-        lambda: workspace.conversation(task(), task().drafts["main"], []),
-        lambda: workspace.memory(task(), task().drafts["main"]),
-        lambda: LiveReader(workspace.live_path(task(), "main"), 0).read(),
+        lambda: OpenDraft(workspace, task(), "main").conversation([]),
+        lambda: OpenDraft(workspace, task(), "main").memory(),
+        lambda: LiveReader(OpenDraft(workspace, task(), "main").live_path, 0).read(),
         lambda: anyio.run(workspace.store.list_session_summaries, "series"),
         lambda: list(examine(workspace)),
         lambda: Journal(path).append([{{"b": 2}}]),
@@ -358,7 +362,7 @@ def test_what_is_kept_is_nobody_elses(tmp_path: Path) -> None:
             draft.chmod(0o600)
             smartwriter(workspace.root, "fork", task.id, "--name", "trial", model=model)
             smartwriter(workspace.root, "finish", task.id, "--no-model")
-        transcript = workspace.transcript(task, task.drafts["main"]).path
+        transcript = OpenDraft(workspace, task, "main").transcript.path
         with open(transcript, "ab") as file:
             file.write(b"\x00\x00\n")
         rewrite(transcript, list)
@@ -416,7 +420,7 @@ def test_no_folder_is_made_where_a_link_leads(workspace: Workspace, tmp_path: Pa
     turns.symlink_to(outside)
     task = workspace.new_task("Fog")
     with pytest.raises(LeadsOutside):
-        workspace.lease(task, "main").acquire()
+        OpenDraft(workspace, task, "main").lease().acquire()
     with pytest.raises(LeadsOutside):
         make_folder(turns / "x" / "y")
     assert list(outside.iterdir()) == []

@@ -21,6 +21,7 @@ from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.errors import Invalid, JournalBusy
 from smartwriter.memory.proposals import Proposals
 from smartwriter.memory.versions import MemoryVersions
+from smartwriter.open_draft import OpenDraft
 from smartwriter.series.finishing import finish, reopen
 from smartwriter.series.renaming import rename_collection
 from smartwriter.series.staleness import stale
@@ -87,7 +88,8 @@ def test_every_session_gets_the_memory_as_it_is_now(
     assert asked(rivers.address(trial.name), "Forked.") == "He is called Caspar."
     compacted = take_turn(workspace, claude, rivers.id, "/compact")
     assert compacted.state is TurnState.finished, compacted.detail
-    assert "compact_boundary" in workspace.transcript(*draft_of(workspace, rivers)).path.read_text()
+    rivers, main = draft_of(workspace, rivers)
+    assert "compact_boundary" in OpenDraft(workspace, rivers, main.name).transcript.path.read_text()
     remember(workspace, "He is called Melchior.")
     assert asked(rivers.id, "After it.") == "He is called Melchior."
     assert "New." not in model.requests[-1].said or "summary" in model.requests[-1].said.lower()

@@ -16,6 +16,7 @@ from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.agent.offline.script import ApiError, Reply, Request, Text, Wait
 from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.errors import Invalid
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.speakers import speaker, whole_answer, words
 from smartwriter.sessions.transcript import answer_to, messages
 from smartwriter.tasks.values import Task, Turn, TurnState
@@ -66,7 +67,7 @@ def test_case_108_what_the_cli_says_after_a_stop_is_nobodys(
     assert turn.state is TurnState.stopped
     model.script = lambda request: [Text("Then it flew.")]
     take_turn(workspace, claude, task.id, "Write on.")
-    stored = workspace.transcript(task, workspace.tasks.find(task.id).drafts["main"]).path.read_text()
+    stored = OpenDraft(workspace, task, "main").transcript.path.read_text()
     assert "[Request interrupted by user]" in stored  # the CLI has said it, in the writer's name
     for shown in (
         printed(workspace, "show", task.id),

@@ -16,6 +16,7 @@ from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.agent.offline.script import Text
 from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.events import ArticleDelta, CallBegun, Event, TextDelta, TurnStarted
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.orphans import living, of_sessions
 from smartwriter.storage.lease import Lease
 from smartwriter.system.config import Config
@@ -37,7 +38,7 @@ def _cut_off(workspace: Workspace, number: int) -> Task:
         state=TurnState.running,
     )
     workspace.tasks.record(task, "main", [turn])
-    live = LiveJournal(workspace.live_path(task, "main"))
+    live = LiveJournal(OpenDraft(workspace, task, "main").live_path)
     of: dict[str, Any] = {"task": task.id, "draft": "main", "turn": 1}
     live.begin()
     heard: list[Event] = [
@@ -65,7 +66,7 @@ def test_killed_at_any_write_of_the_next_turn_what_was_cut_off_is_there(workspac
     while True:
         task = _cut_off(workspace, step)
         died = killed_before(step, functools.partial(_next_turn, workspace, task))
-        first = workspace.turns_now(task, "main")[0]
+        first = OpenDraft(workspace, task, "main").turns_now()[0]
         assert (first.state, first.partial) == (TurnState.interrupted, "I begin."), step
         assert [one.text for one in workspace.text(task, "main").revisions()] == ["# Fog"], step
         if not died:

@@ -18,6 +18,7 @@ from figure import Figure, Outcome, Run
 from stage import stage
 
 from smartwriter.doctor.examine import examine
+from smartwriter.open_draft import OpenDraft
 
 BY_COMMAND = [
     ["First.", "Second.", "Third."],
@@ -39,7 +40,7 @@ def _measure(run: Run) -> Outcome:
         for asked in QUICK if run.quick else [*BY_COMMAND, *BY_ITSELF]:
             claude = early(here.claude) if asked in BY_ITSELF else here.claude
             origin = Origin(here.workspace, claude, here.model, asked)
-            path = here.workspace.transcript(origin.task, origin.task.drafts["main"]).path
+            path = OpenDraft(here.workspace, origin.task, "main").transcript.path
             before = path.read_bytes()
             points += len(asked)
             wrong += [f"turn {at} of {len(asked)}" for at in origin.differing()]

@@ -21,6 +21,7 @@ import smartwriter.storage.reading as reading
 from smartwriter.events import TextDelta
 from smartwriter.memory.proposals import Proposals
 from smartwriter.memory.versions import MemoryVersions
+from smartwriter.open_draft import OpenDraft
 from smartwriter.series.finishing import finish, reopen
 from smartwriter.series.summary import Summary
 from smartwriter.tasks.values import Task, Turn, TurnState
@@ -133,7 +134,7 @@ class Texts(Steps):
         workspace.text(task, "main").write(f"{number} {_FILLING}\n", author="model", turn=number)
 
     def made_up_for(self, workspace: Workspace, task: Task, number: int) -> None:
-        workspace.take_hand_edit(task, "main", restore=True)
+        OpenDraft(workspace, task, "main").take_hand_edit(restore=True)
 
     def found(self, disk: Disk, task: Entry, least: int) -> int:
         revisions = disk.revisions(task, "main")
@@ -317,7 +318,7 @@ class Outboxes(Steps):
     name = "outbox"
 
     def step(self, workspace: Workspace, task: Task, number: int) -> None:
-        outbox = workspace.outbox(task, "main")
+        outbox = OpenDraft(workspace, task, "main").outbox()
         outbox.put(f"p{number}", f"Prompt {number}")
         for earlier in outbox.waiting()[:-1]:
             outbox.withdraw(earlier.id)
@@ -349,7 +350,7 @@ class Live(Steps):
     def write(self, root: Path, report: Report) -> None:
         workspace = Workspace(root)
         task = workspace.tasks.find(self.name)
-        live = LiveJournal(workspace.live_path(task, "main"))
+        live = LiveJournal(OpenDraft(workspace, task, "main").live_path)
         live.begin()
         report(b"b")
         for number in itertools.count(1):
@@ -407,9 +408,9 @@ def seeing(root: Path) -> None:
         text = workspace.text(task, "main")
         text.revisions()
         text.read()
-        workspace.outbox(task, "main").waiting()
-        workspace.transcript(task, task.drafts["main"])
-        LiveJournal.has_ended(workspace.live_path(task, "main"))
+        OpenDraft(workspace, task, "main").outbox().waiting()
+        OpenDraft(workspace, task, "main").transcript.has_entries()
+        LiveJournal.has_ended(OpenDraft(workspace, task, "main").live_path)
     workspace.spool.waiting()
     Proposals(workspace.storage, workspace.collection(COLLECTION)).all()
     reading.read(workspace.hidden / "tasks.jsonl")

@@ -37,6 +37,7 @@ from writers import Report, entries, forget_folders, in_memory, in_parallel, sta
 
 from smartwriter.agent.tools import DraftTools
 from smartwriter.errors import Invalid, TextConflict
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.transcript import cut
 from smartwriter.tasks.draft_text import current_number, sha256_of, text_of
 from smartwriter.tasks.values import MAIN, Revision, Task, Turn, TurnState
@@ -171,7 +172,7 @@ class _Worker:
     async def _tools(self, name: str) -> DraftTools:
         keeper = Keeper(self.workspace.spool, self.task.id, name, self._fail)
         tools = DraftTools(self.workspace.text(self.task, name), lambda _: None, keeper)
-        tools.turn = self.workspace.next_turn(self.task, name)
+        tools.turn = OpenDraft(self.workspace, self.task, name).next_turn()
         return tools
 
     def _fail(self, why: str) -> None:
@@ -278,8 +279,11 @@ class _Worker:
         name, task = self.live(), self.task
         if name == task.current:
             return
-        with self.reported("drop", name, after=None, dropped=True), self.workspace.lease(task, name):
-            self.workspace.take_hand_edit(task, name)
+        with (
+            self.reported("drop", name, after=None, dropped=True),
+            OpenDraft(self.workspace, task, name).lease(),
+        ):
+            OpenDraft(self.workspace, task, name).take_hand_edit()
             self.workspace.tasks.drop(task.id, name)
             self.workspace.text(task, name).put_away()
 
@@ -291,7 +295,7 @@ class _Worker:
         name = self.random.choice(dropped)
         with self.reported("take up", name, dropped=False, keeps=True):
             self.workspace.tasks.take_up(task.id, name)
-            self.workspace.take_hand_edit(task, name, restore=True)
+            OpenDraft(self.workspace, task, name).take_hand_edit(restore=True)
 
 
 def _words(random: Random) -> str:
@@ -312,16 +316,16 @@ def _save_by_hand(workspace: Workspace, task: Task, name: str, words: str) -> No
 def _take_turn(workspace: Workspace, task: Task, name: str, random: Random) -> None:
     """As the engine and the CLI leave one that has ended."""
     draft = task.drafts[name]
-    transcript = workspace.transcript(task, draft)
+    transcript = OpenDraft(workspace, task, draft.name).transcript
     parent = cut(transcript.read().entries, ()) if transcript.has_entries() else None
     said: list[Any] = entries(random, [20, 200], parent)
     for entry in said:
         entry["sessionId"] = draft.session_id
     key: SessionKey = {"project_key": task.project_key, "session_id": draft.session_id}
-    workspace.take_hand_edit(task, name)
+    OpenDraft(workspace, task, name).take_hand_edit()
     workspace.store.append_now(key, said)
     turn = Turn(
-        number=workspace.next_turn(task, name),
+        number=OpenDraft(workspace, task, name).next_turn(),
         uuid=said[0]["uuid"],
         session_id=draft.session_id,
         prompt="go on",
@@ -582,7 +586,7 @@ def _next_operations(workspace: Workspace, task: Task, begun: dict[str, Any], ra
         if random.random() < 0.3:
             shown = _words(random)
             _save_by_hand(workspace, task, name, shown)
-        workspace.take_hand_edit(task, name, restore=True)
+        OpenDraft(workspace, task, name).take_hand_edit(restore=True)
         if text.read() != shown or text_of(text.revisions()) != shown:
             raise _Wrong("looking at a draft after a kill changed its text")
         if text.revisions() and name in begun["names"]:
@@ -592,7 +596,7 @@ def _next_operations(workspace: Workspace, task: Task, begun: dict[str, Any], ra
     if begun.get("made") and begun["made"] not in task.drafts:
         anyio.run(partial(fork, workspace, task, task.drafts[MAIN], at=0, name=begun["made"]))
         (task,) = workspace.tasks.all()
-        workspace.take_hand_edit(task, begun["made"])
+        OpenDraft(workspace, task, begun["made"]).take_hand_edit()
     drafts = workspace.text(task, MAIN).path.parent
     for path in drafts.iterdir():
         if path.suffix == ".tmp":

@@ -37,6 +37,7 @@ from smartwriter.agent.offline.streaming import ApiEvent
 from smartwriter.cli.app import cli
 from smartwriter.cli.interrupts import kill_tree
 from smartwriter.events import Event
+from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.values import Task, TurnState
 from smartwriter.turns.live import LiveReader
 
@@ -139,7 +140,7 @@ def _measure(run: Run) -> Outcome:
 def _cycle(scene: Stage, author: _Author, task: Task, count: _Count, number: int, seeds: Random) -> None:
     whole_group, recording, again = number % 2 == 0, number % 4 >= 2, number % 8 in (0, 3, 5, 6)
     author.begin(number, scene.workspace.text(task, "main").read())
-    path, prompt = scene.workspace.live_path(task, "main"), f"Write article {number}."
+    path, prompt = OpenDraft(scene.workspace, task, "main").live_path, f"Write article {number}."
     reader = LiveReader(path, _last_position(path))
     before, received = reader.position, list[Event]()
     wanted = author.pieces if recording else seeds.randrange(1, author.pieces)

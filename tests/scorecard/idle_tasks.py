@@ -16,6 +16,7 @@ from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
 from smartwriter.agent.offline.script import Reply, Request, Text
+from smartwriter.open_draft import OpenDraft
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Task
 from smartwriter.writing.engine import Engine
@@ -59,8 +60,8 @@ async def _begin(scene: Stage, task: Task) -> None:
 def _copy(scene: Stage, origin: Task, task: Task) -> None:
     """Give a task the session and the turn of another one, under its own id."""
     theirs, mine = origin.drafts["main"], task.drafts["main"]
-    data = scene.workspace.transcript(origin, theirs).path.read_bytes()
-    path = scene.workspace.transcript(task, mine).path
+    data = OpenDraft(scene.workspace, origin, theirs.name).transcript.path.read_bytes()
+    path = OpenDraft(scene.workspace, task, mine.name).transcript.path
     path.write_bytes(data.replace(theirs.session_id.encode(), mine.session_id.encode()))
     turns = scene.workspace.tasks.turns(origin, "main")
     scene.workspace.tasks.record(

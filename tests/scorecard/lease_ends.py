@@ -20,6 +20,7 @@ from stage import Stage, stage
 
 from smartwriter.agent.offline.script import Reply, Request, Text
 from smartwriter.errors import DraftBusy
+from smartwriter.open_draft import OpenDraft
 from smartwriter.storage.lease import Lease
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Task
@@ -81,7 +82,7 @@ def _measure(run: Run) -> Outcome:
 
 
 async def _race(scene: Stage, task: Task, end: str) -> _Racer:
-    lease = scene.workspace.lease(task, "main")
+    lease = OpenDraft(scene.workspace, task, "main").lease()
     take = lease.borrow if end == "asked for it" else partial(lease.acquire, wait_s=0)
     async with Engine(scene.workspace, scene.claude, Config()) as engine:
         stopped = end == "stopped and left"

@@ -16,6 +16,7 @@ from stage import Stage, stage
 
 from smartwriter.agent.offline.script import Reply, Request, Text
 from smartwriter.events import Event, TextDelta
+from smartwriter.open_draft import OpenDraft
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Task
 from smartwriter.turns.broadcast import MERGE_S, follow
@@ -49,7 +50,7 @@ def _measure(run: Run) -> Outcome:
 
 async def _listen(scene: Stage, task: Task, wanted: int) -> list[list[Event]]:
     """What was told, and what each listener heard."""
-    path = scene.workspace.live_path(task, "main")
+    path = OpenDraft(scene.workspace, task, "main").live_path
     told: list[Event] = []
     heard: list[list[Event]] = [[], [], []]
     async with anyio.create_task_group() as group:

@@ -15,6 +15,7 @@ from figure import Figure, Outcome, Run
 from stage import Stage, stage
 
 from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.transcript import messages
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Task, TurnState
@@ -84,7 +85,7 @@ def _children() -> list[psutil.Process]:
 
 
 def _only_own_words(scene: Stage, task: Task) -> bool:
-    entries = scene.workspace.transcript(task, task.drafts["main"]).read().entries
+    entries = OpenDraft(scene.workspace, task, "main").transcript.read().entries
     said = [message.text for message in messages(entries) if message.text]
     return said == [
         text

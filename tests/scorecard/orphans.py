@@ -20,6 +20,7 @@ from stage import Stage, stage
 
 from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse
 from smartwriter.events import ArticleDelta
+from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.values import Task, TurnState
 from smartwriter.turns.live import LiveReader
 
@@ -72,7 +73,7 @@ def _measure(run: Run) -> Outcome:
 
 
 def _cycle(scene: Stage, task: Task, count: _Count, number: int, delay_s: float) -> None:
-    path = scene.workspace.live_path(task, "main")
+    path = OpenDraft(scene.workspace, task, "main").live_path
     reader = LiveReader(path, _last_position(path))
     with scene.start(f"{task.id}=Write article {number}") as process:
         _until_typed(reader)

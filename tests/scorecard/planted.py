@@ -561,7 +561,7 @@ _RECOVERY = [
     Mutation(
         "a draft that is being written is settled as dead",
         "recover",
-        "with contextlib.suppress(DraftBusy), workspace.lease(task, draft.name):",
+        "with contextlib.suppress(DraftBusy), OpenDraft(workspace, task, draft.name).lease():",
         "with contextlib.suppress(DraftBusy):",
         "test_recovery.py::test_others_are_left_alone",
     ),

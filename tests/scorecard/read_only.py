@@ -35,6 +35,7 @@ from click.testing import CliRunner
 from figure import Figure, Outcome, Run
 
 from smartwriter.cli.app import cli
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.store import BoundSessionStore, FileSessionStore
 from smartwriter.sessions.transcript import messages
 from smartwriter.tasks.values import Draft, Origin, Task, Turn, TurnState
@@ -59,7 +60,7 @@ def build(root: Path, tasks: int) -> Workspace:
         anyio.run(_add_task, workspace, workspace.new_task(f"第{number}篇 @ {number}", _SERIES))
     made = workspace.tasks.all()
     anyio.run(workspace.store.delete, _key(made[0], _DELETED))
-    with workspace.transcript(made[0], made[0].drafts["main"]).path.open("ab") as file:
+    with OpenDraft(workspace, made[0], "main").transcript.path.open("ab") as file:
         file.write(b'\0\0\0\n{"type":"user","uuid":"torn')
     with (workspace.hidden / "tasks.jsonl").open("ab") as file:
         file.write(b'{"type":"task","id":"to')
@@ -174,7 +175,7 @@ async def _read_store(store: FileSessionStore | BoundSessionStore, task: Task) -
 
 def _of_draft(workspace: Workspace, task: Task, name: str) -> Iterator[tuple[str, Operation]]:
     text = workspace.text(task, name)
-    transcript = workspace.transcript(task, task.drafts[name])
+    transcript = OpenDraft(workspace, task, name).transcript
     yield "TaskManager.turns", partial(workspace.tasks.turns, task, name)
     yield "DraftText.read", text.read
     yield "DraftText.at_turn", partial(text.at_turn, 1)

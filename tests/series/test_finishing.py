@@ -17,6 +17,7 @@ from smartwriter.errors import DraftBusy, Invalid
 from smartwriter.memory.index import IndexEntry, entries, with_entry
 from smartwriter.memory.proposals import Proposals
 from smartwriter.memory.series import Series
+from smartwriter.open_draft import OpenDraft
 from smartwriter.series.finishing import finish, finish_task, reopen
 from smartwriter.series.summary import (
     MARK,
@@ -195,7 +196,7 @@ def test_damaged_marks_change_nothing(workspace: Workspace, task: Task) -> None:
 
 def test_a_draft_that_is_being_written_is_not_finished(workspace: Workspace, task: Task) -> None:
     """While somebody holds the draft, finishing is refused."""
-    with workspace.lease(task, "main"), pytest.raises(DraftBusy):
+    with OpenDraft(workspace, task, "main").lease(), pytest.raises(DraftBusy):
         finish(workspace, task, TEXT, SUMMARY)
     assert not article(workspace).exists()
 
@@ -473,7 +474,7 @@ def test_a_model_is_asked_once_and_only_when_needed(workspace: Workspace, task: 
         asked.append(text)
         return 'Sure: {"gist": "All wait."}' if len(asked) > 2 else None if len(asked) == 1 else "no"
 
-    with workspace.lease(task, "main"), pytest.raises(DraftBusy):
+    with OpenDraft(workspace, task, "main").lease(), pytest.raises(DraftBusy):
         finish_task(workspace, task, None, answers)
     assert asked == []
     for gist in ("The ferry waits. (first sentence)", "The ferry waits. (first sentence)", "All wait."):

@@ -12,6 +12,7 @@ from smartwriter.errors import AlreadyExists, CollectionNotFound, DraftBusy, Inv
 from smartwriter.memory.collection import Collection
 from smartwriter.memory.proposals import Proposals
 from smartwriter.memory.versions import MemoryVersions
+from smartwriter.open_draft import OpenDraft
 from smartwriter.series.renaming import rename_collection
 from smartwriter.tasks.values import MAIN, Task
 from smartwriter.trials.what_if import what_if
@@ -36,8 +37,8 @@ def whole(workspace: Workspace, task: Task) -> None:
     now = workspace.tasks.find(task.id)
     assert now.collection == "Streams/Upstream" and now.project_key == task.project_key
     assert workspace.text(now, MAIN).read() == "Fog."
-    assert workspace.transcript(now, now.drafts[MAIN]).has_entries()
-    assert "The voice." in workspace.memory(now, now.drafts[MAIN]).render()
+    assert OpenDraft(workspace, now, MAIN).transcript.has_entries()
+    assert "The voice." in OpenDraft(workspace, now, MAIN).memory().render()
     collection = workspace.collection("Streams/Upstream")
     assert [one.text for one in Proposals(workspace.storage, collection).pending()] == ["The ferry is green."]
 
@@ -54,7 +55,7 @@ def test_a_renamed_collection_keeps_its_tasks(workspace: Workspace, task: Task) 
 
 def test_the_log_of_its_memory_goes_along(workspace: Workspace, task: Task) -> None:
     """Which versions its turns had can be read under the new name, also after renaming once more."""
-    workspace.memory(task, task.drafts[MAIN])
+    OpenDraft(workspace, task, MAIN).memory()
     before = MemoryVersions(workspace.storage).log("Rivers/Upstream")
     for old, new in (("Rivers", "Streams"), ("Streams", "Waters"), ("Waters", "Streams")):
         rename_collection(workspace, old, new)
@@ -138,7 +139,7 @@ def test_what_cannot_be_renamed_stays(
 
 def test_a_collection_is_not_renamed_under_a_writer(workspace: Workspace, task: Task) -> None:
     """While one of its drafts is being written, its folder stays where it is."""
-    with workspace.lease(task, MAIN), pytest.raises(DraftBusy):
+    with OpenDraft(workspace, task, MAIN).lease(), pytest.raises(DraftBusy):
         rename_collection(workspace, "Rivers", "Streams")
     assert workspace.text(task, MAIN).read() == "Fog."
 
@@ -192,7 +193,7 @@ def test_a_what_if_goes_along(workspace: Workspace, task: Task, tmp_path: Path) 
     workspace.tasks.update(task.id, lambda task: task.with_draft(changed))
     rename_collection(workspace, "Rivers", "Streams")
     now = workspace.tasks.find(task.id)
-    assert "A bolder voice." in workspace.memory(now, now.drafts[MAIN]).render()
+    assert "A bolder voice." in OpenDraft(workspace, now, MAIN).memory().render()
 
 
 def test_all_of_a_long_series_is_renamed_at_once(workspace: Workspace, task: Task) -> None:

@@ -17,6 +17,7 @@ import portalocker
 import pytest
 
 from smartwriter.errors import DraftBusy, Invalid
+from smartwriter.open_draft import OpenDraft
 from smartwriter.storage.lease import Lease, left_by
 from smartwriter.workspace import Workspace
 
@@ -162,7 +163,7 @@ def test_clearing_locks_away_lets_nobody_in(workspace: Workspace) -> None:
     """What is locked lies beside what is kept: no folder that may be deleted holds it, nor a fork's."""
     task = workspace.new_task("Herons")
     for held, other in (
-        (workspace.lease(task, "main"), workspace.lease(task, "main")),
+        (OpenDraft(workspace, task, "main").lease(), OpenDraft(workspace, task, "main").lease()),
         (workspace.fork_lease(task), workspace.fork_lease(task)),
     ):
         with held:
@@ -176,7 +177,7 @@ def test_clearing_locks_away_lets_nobody_in(workspace: Workspace) -> None:
 def test_a_holder_of_an_earlier_version_is_heeded(workspace: Workspace) -> None:
     """A process that locks where earlier versions did refuses a draft, too, and is named."""
     task = workspace.new_task("Herons")
-    mine = workspace.lease(task, "main")
+    mine = OpenDraft(workspace, task, "main").lease()
     with held_by_another_process(workspace.hidden / "locks" / task.id / "main.lock") as process:
         assert mine.is_held() and f"process {process.pid} " in mine.holder()
         with pytest.raises(DraftBusy, match=f"process {process.pid} "):

@@ -14,6 +14,7 @@ from turns import take_turns
 from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.agent.offline.script import Reply, Request, Text, ToolUse, asks_for_summary
 from smartwriter.agent.offline.server import OfflineModel
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.compaction import is_compaction
 from smartwriter.tasks.values import MAIN, Turn, TurnState
 from smartwriter.trials.forking import fork, rewind
@@ -91,7 +92,7 @@ class Origin:
 
     def compactions(self) -> int:
         task = self.workspace.tasks.find(self.task.id)
-        return sum(map(is_compaction, self.workspace.transcript(task, task.drafts[MAIN]).read().entries))
+        return sum(map(is_compaction, OpenDraft(self.workspace, task, MAIN).transcript.read().entries))
 
     def forked(self, at: int) -> str:
         """The name of a fork at a turn; of every second one by going back to it."""

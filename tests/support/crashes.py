@@ -11,6 +11,7 @@ from transcripts import entry
 
 import smartwriter.storage.journal as journal
 from smartwriter.events import TextDelta, TurnStarted
+from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.values import Task, Turn, TurnState
 from smartwriter.turns.live import LiveJournal
 from smartwriter.workspace import Workspace
@@ -30,7 +31,7 @@ def crashed(workspace: Workspace, task: Task, stored: int = 0) -> Turn:
         state=TurnState.running,
     )
     workspace.tasks.record(task, "main", [turn])
-    live = LiveJournal(workspace.live_path(task, "main"))
+    live = LiveJournal(OpenDraft(workspace, task, "main").live_path)
     live.begin()
     live.append(
         [
@@ -39,7 +40,7 @@ def crashed(workspace: Workspace, task: Task, stored: int = 0) -> Turn:
         ]
     )
     if stored:
-        journal.Journal(workspace.transcript(task, draft).path).append(answered(stored))
+        journal.Journal(OpenDraft(workspace, task, draft.name).transcript.path).append(answered(stored))
     return turn
 
 

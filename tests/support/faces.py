@@ -9,6 +9,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from smartwriter.cli.app import cli
+from smartwriter.open_draft import OpenDraft
 from smartwriter.storage.journal import Journal
 from smartwriter.tasks.values import MAIN, Task, Turn, TurnState
 from smartwriter.workspace import Workspace
@@ -40,7 +41,7 @@ def converse(workspace: Workspace, task: Task, *answers: str) -> None:
                     "message": {"role": role, "content": [{"type": "text", "text": text}]},
                 }
             )
-    Journal(workspace.transcript(task, task.drafts[MAIN]).path).append(entries)
+    Journal(OpenDraft(workspace, task, MAIN).transcript.path).append(entries)
     workspace.tasks.record(task, MAIN, [turn(task, number) for number in range(1, len(answers) + 1)])
 
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import smartwriter.storage.journal as journal
+from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.values import MAIN, Task, Turn, TurnState, Usage
 from smartwriter.workspace import Workspace
 
@@ -52,7 +53,7 @@ def written_task(workspace: Workspace) -> Task:
     ]
     workspace.tasks.record(task, MAIN, turns)
     entries = [*said(1, "第一段写好了。", "mcp__draft__write_draft"), *said(2, "Second answer.")]
-    journal.Journal(workspace.transcript(task, task.drafts[MAIN]).path).append(entries)
+    journal.Journal(OpenDraft(workspace, task, MAIN).transcript.path).append(entries)
     text = workspace.text(task, MAIN)
     text.write("雾很大。\n\nThe old boat.\n", author="model", turn=1)
     text.path.write_text("雾很大。\n\nThe red boat.\n")

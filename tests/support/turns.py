@@ -10,6 +10,7 @@ import anyio
 from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.agent.offline.script import Reply, Request, Text
 from smartwriter.events import Event
+from smartwriter.open_draft import OpenDraft
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Draft, Task, Turn
 from smartwriter.trials.forking import fork
@@ -46,7 +47,7 @@ def take_turn(workspace: Workspace, claude: ClaudeAgent, address: str, prompt: s
 
 def transcript(workspace: Workspace, task: Task, draft: str = "main") -> Path:
     task = workspace.tasks.find(task.id)
-    return workspace.transcript(task, task.drafts[draft]).path
+    return OpenDraft(workspace, task, draft).transcript.path
 
 
 def make_task(workspace: Workspace, title: str, collection: str | None = None) -> Task:

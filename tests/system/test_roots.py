@@ -14,6 +14,7 @@ from claude_agent_sdk.types import SessionKey, SessionStoreEntry
 
 import smartwriter.files.durable as durable
 from smartwriter.errors import FolderGone
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.store import FileSessionStore
 from smartwriter.storage import journal
 from smartwriter.system import roots
@@ -74,7 +75,7 @@ def test_nothing_of_a_workspace_is_made_anew(workspace: Workspace) -> None:
         lambda: journal.Journal(workspace.hidden / "turns" / "x.jsonl").append([{"a": 1}]),
         lambda: durable.make_folder(workspace.hidden / "cache"),
         lambda: workspace.text(task, "main").write("Words.", author="model", turn=1),
-        lambda: workspace.lease(task, "main").acquire(),
+        lambda: OpenDraft(workspace, task, "main").lease().acquire(),
         lambda: workspace.new_task("Reeds"),
         lambda: workspace.tasks.find(task.id),
         lambda: workspace.tasks.turns(task, "main"),

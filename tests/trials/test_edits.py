@@ -15,6 +15,7 @@ from smartwriter.errors import (
     TextConflict,
     TurnNotFound,
 )
+from smartwriter.open_draft import OpenDraft
 from smartwriter.series.renaming import rename_collection
 from smartwriter.tasks.draft_text import DraftText
 from smartwriter.tasks.values import Origin, Revision, Source, Task, TurnState
@@ -72,7 +73,7 @@ def test_a_title_may_look_like_a_version(workspace: Workspace, task: Task) -> No
 
 def test_the_text_of_a_busy_draft_is_not_changed_by_command(workspace: Workspace, task: Task) -> None:
     """While a process writes a draft, putting back and picking are refused in one sentence."""
-    with workspace.lease(task, "main"):
+    with OpenDraft(workspace, task, "main").lease():
         with pytest.raises(DraftBusy):
             put_back(workspace, version(workspace, f"{task.id}:1"))
         with pytest.raises(DraftBusy):
@@ -111,7 +112,7 @@ def test_an_answer_that_is_not_there_is_not_taken(workspace: Workspace, task: Ta
         take_answer(workspace, task, task.drafts["main"])
     converse(workspace, task, "雾。")
     assert take_answer(workspace, task, task.drafts["main"]).text == "雾。\n"
-    workspace.transcript(task, task.drafts["main"]).path.unlink()
+    OpenDraft(workspace, task, "main").transcript.path.unlink()
     with pytest.raises(SessionMissing):
         take_answer(workspace, task, task.drafts["main"])
     (turn,) = workspace.tasks.turns(task, "main")

@@ -4,6 +4,7 @@ import pytest
 from histories import a_turn, written_task
 
 from smartwriter.errors import SessionMissing
+from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.values import MAIN, Task, TurnState
 from smartwriter.trials.history import history_of
 from smartwriter.workspace import Workspace
@@ -58,7 +59,7 @@ def test_an_answer_that_broke_off(written: tuple[Workspace, Task]) -> None:
 def test_a_history_that_is_missing(written: tuple[Workspace, Task]) -> None:
     """A transcript that is gone is an error, never an empty history; a damaged one is a warning."""
     workspace, task = written
-    path = workspace.transcript(task, task.drafts[MAIN]).path
+    path = OpenDraft(workspace, task, MAIN).transcript.path
     with path.open("ab") as file:
         file.write(b"{torn\n")
     workspace.text(task, MAIN).path.write_text("By hand.\n")

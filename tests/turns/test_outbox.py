@@ -24,6 +24,7 @@ from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.cli.interrupts import kill_tree
 from smartwriter.errors import DraftBusy, Invalid
 from smartwriter.events import parse
+from smartwriter.open_draft import OpenDraft
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Task, Turn, TurnState
 from smartwriter.trials.edits import put_back, version
@@ -44,7 +45,7 @@ def _slow(request: Request) -> Reply:
 
 def _begin(workspace: Workspace, task: Task, id: str) -> None:
     """What starting a turn does on disk."""
-    outbox = workspace.outbox(task, "main")
+    outbox = OpenDraft(workspace, task, "main").outbox()
     outbox.put(id, "Go.")
     assert outbox.take(id)
     session = task.drafts["main"].session_id
@@ -63,7 +64,7 @@ def test_killed_at_any_write_a_prompt_waits_or_has_its_turn(workspace: Workspace
         task = workspace.new_task(f"Herons {step}")
         id = str(uuid4())
         died = killed_before(step, partial(_begin, workspace, task, id))
-        waits = [one.id for one in workspace.outbox(task, "main").waiting()]
+        waits = [one.id for one in OpenDraft(workspace, task, "main").outbox().waiting()]
         turns = [turn.uuid for turn in workspace.tasks.turns(task, "main")]
         assert waits + turns in ([id], [] if not sent else [id]), step
         sent = sent or bool(waits)
@@ -71,7 +72,7 @@ def test_killed_at_any_write_a_prompt_waits_or_has_its_turn(workspace: Workspace
             break
         step += 1
     assert step > 5 and sent and turns == [id]
-    assert not workspace.outbox(task, "main").path.exists()
+    assert not OpenDraft(workspace, task, "main").outbox().path.exists()
 
 
 def _killed_while_one_waits(workspace: Workspace, task: Task, model: OfflineModel) -> None:
@@ -84,7 +85,7 @@ def _killed_while_one_waits(workspace: Workspace, task: Task, model: OfflineMode
         assert process.stdout is not None
         while parse(process.stdout.readline()).kind != "text_delta":
             pass
-        while len(workspace.outbox(task, "main").waiting()) < 2:
+        while len(OpenDraft(workspace, task, "main").outbox().waiting()) < 2:
             threading.Event().wait(0.01)
         kill_tree(process.pid)
 
@@ -106,7 +107,7 @@ def test_prompts_that_wait_survive_a_kill(workspace: Workspace, task: Task) -> N
         assert "still waiting and is sent first:\n  Then this." in done.stderr.decode()
         prompts = [turn.prompt for turn in workspace.tasks.turns(task, "main")]
         assert prompts == ["Write slowly.", "Then this.", "At last."]
-        assert not workspace.outbox(task, "main").path.exists()
+        assert not OpenDraft(workspace, task, "main").outbox().path.exists()
 
 
 def test_the_same_command_again_is_the_same_prompt(workspace: Workspace, task: Task) -> None:
@@ -138,7 +139,7 @@ def test_what_waits_at_a_stop(workspace: Workspace, task: Task, number: signal.S
             events = [json.loads(line) for line in process.stdout]
             said = process.stderr.read().decode()
     assert [event["kept"] for event in events if event["kind"] == "withdrawn"] == [bool(wait)]
-    assert len(workspace.outbox(task, "main").waiting()) == wait
+    assert len(OpenDraft(workspace, task, "main").outbox().waiting()) == wait
     assert ("smartwriter withdraw" in said) == bool(wait)
     assert [turn.state for turn in workspace.tasks.turns(task, "main")] == [TurnState.stopped]
 
@@ -167,7 +168,7 @@ def test_a_prompt_to_a_draft_that_another_process_writes(
             await engine.stop_all()
 
     run(go)
-    assert workspace.outbox(task, "main").waiting() == []
+    assert OpenDraft(workspace, task, "main").outbox().waiting() == []
 
 
 def test_the_same_id_is_the_same_prompt_and_its_turn(
@@ -237,7 +238,7 @@ def test_an_idle_process_refuses_nobody(
 
 def test_a_damaged_outbox_costs_nothing_else(workspace: Workspace, task: Task, tmp_path: Path) -> None:
     """A line that is no prompt is passed over, and the file that has it is kept."""
-    outbox = workspace.outbox(task, "main")
+    outbox = OpenDraft(workspace, task, "main").outbox()
     outbox.put("a", "One.")
     with open(outbox.path, "ab") as file:
         file.write(b'{"type":"waiting","id":5}\n{"type":"waiting","id":"b","pro\n')

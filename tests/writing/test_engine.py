@@ -20,6 +20,7 @@ from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.agent.offline.script import ApiError, Cut, Reply, Request, Stop, Text, ToolUse, Wait
 from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.errors import Invalid, JournalError, NotSavedYet
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.store import FileSessionStore
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Finished, Task, Turn, TurnState
@@ -362,7 +363,7 @@ def test_a_host_that_slept_hears_what_came_meanwhile(
     gate = threading.Event()
     model.script = lambda request: [Text("The first half"), Wait(gate), Text(" and the rest.")]
     (workspace.hidden / "config.toml").write_text(f"silence_s = {SILENCE_S}\n")
-    live = workspace.live_path(task, "main")
+    live = OpenDraft(workspace, task, "main").live_path
     host = subprocess.Popen(
         command(workspace.root, "write", task.id, "Go.", "--offline"),
         env=environment(model),

@@ -23,6 +23,7 @@ import smartwriter.storage.reading as reading
 from smartwriter.agent.offline.script import Reply, Request, Text, Wait
 from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.events import parse
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.orphans import HOMES
 from smartwriter.tasks.values import Task, TurnState
 from smartwriter.turns.parts import Part
@@ -47,7 +48,7 @@ def test_an_answer_finished_into_an_orphaned_folder_is_taken_in(workspace: Works
     (told,) = recover(workspace)
     assert "was finished after the program had died" in str(told)
     assert turn_of(workspace, task).state is TurnState.recovered
-    entries = workspace.transcript(task, task.drafts["main"]).read().entries
+    entries = OpenDraft(workspace, task, "main").transcript.read().entries
     assert [item["uuid"] for item in entries] == [entry(n)["uuid"] for n in range(2)]
     assert not folder.exists()
     assert recover(workspace) == []
@@ -63,7 +64,7 @@ def test_a_first_turn_is_found_in_the_clis_own_folder(
     folder.rename(config)
     (told,) = recover(workspace, [config])
     assert told.turn.state is TurnState.recovered
-    assert len(workspace.transcript(task, task.drafts["main"]).read().entries) == 2
+    assert len(OpenDraft(workspace, task, "main").transcript.read().entries) == 2
     assert list(config.rglob("*.jsonl"))
 
 
@@ -88,7 +89,7 @@ def test_others_are_left_alone(workspace: Workspace, task: Task) -> None:
     stranger = others / "projects" / "x" / "22222222-2222-4333-8444-555555555555.jsonl"
     stranger.parent.mkdir(parents=True)
     stranger.write_text("{}\n")
-    with workspace.lease(task, "main"):
+    with OpenDraft(workspace, task, "main").lease():
         assert recover(workspace) == []
         assert mine.exists() and turn_of(workspace, task).state is TurnState.running
     recover(workspace)
@@ -117,7 +118,7 @@ def test_the_spool_is_replayed_first(workspace: Workspace, task: Task) -> None:
     workspace.spool.put(Part("transcript", task.id, "main", answered(2)[:1], key))
     workspace.spool.put(Part("transcript", task.id, "main", answered(2)[1:], key))
     recover(workspace)
-    entries = workspace.transcript(task, draft).read().entries
+    entries = OpenDraft(workspace, task, draft.name).transcript.read().entries
     assert [item["uuid"] for item in entries] == [entry(n)["uuid"] for n in range(2)]
 
 
@@ -196,4 +197,4 @@ def test_a_batch_that_another_process_stores(
 
     monkeypatch.setattr(module, when, slower)
     assert workspace.spool.replay() == 0
-    assert len(workspace.transcript(task, task.drafts["main"]).read().entries) == 2
+    assert len(OpenDraft(workspace, task, "main").transcript.read().entries) == 2
