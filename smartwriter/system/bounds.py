@@ -185,10 +185,15 @@ def links(hidden: Path) -> Iterator[Path]:
 
 
 def _root(path: Path) -> Path | None:
+    """The workspace that a path is in: one in which a link leads to another one is still that."""
+    found: Path | None = None
     for folder in path.parents:
-        if is_workspace(folder):
-            return folder
-    return None
+        # Another workspace that is linked in the place of the records is none of its own, either.
+        if folder.name == HIDDEN or not is_workspace(folder):
+            continue
+        if found is None or not Path(os.path.realpath(found)).is_relative_to(os.path.realpath(folder)):
+            found = folder
+    return found
 
 
 def _check_allowed(path: Path, real: Path) -> None:

@@ -287,6 +287,28 @@ def test_a_draft_that_is_no_file_of_the_workspace(workspace: Workspace, task: Ta
     assert sorted(path.name for path in outside.iterdir()) == ["secret"]
 
 
+@pytest.mark.parametrize(
+    "place", [".smartwriter", "collections", "collections/series", "collections/series/drafts/Herons"]
+)
+def test_a_link_to_another_workspace(workspace: Workspace, tmp_path: Path, place: str) -> None:
+    """What is a workspace itself is outside, too: a link to another one of the writer's is not followed, in
+    the place of any folder; a workspace that really lies in another is its own."""
+    other = Workspace.create(tmp_path / "other")
+    before = sorted(other.root.rglob("*"))
+    workspace.new_collection("series")
+    task = workspace.new_task("Herons", "series")
+    link = workspace.root / place
+    if link.exists():
+        link.rename(tmp_path / "kept")
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(other.root)
+    with pytest.raises(LeadsOutside, match="leads out of the workspace"):
+        Workspace(workspace.root).text(task, "main").write("New.", author="writer", turn=1)
+    assert sorted(other.root.rglob("*")) == before
+    inner = Workspace.create(other.root / "collections" / "inner")
+    inner.text(inner.new_task("Fog"), "main").write("New.", author="writer", turn=1)
+
+
 def test_the_workspace_of_another_user(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """A workspace that another user made, perhaps in a folder above, is only used if the writer says so."""
     inner = workspace.root / "a" / "b"
