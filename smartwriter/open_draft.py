@@ -13,9 +13,9 @@ import smartwriter.storage.reading as reading
 from smartwriter.errors import JournalError, SessionMissing
 from smartwriter.memory.snapshot import Memory
 from smartwriter.sessions.transcript import Transcript
-from smartwriter.storage.lease import Lease, wanted_path
+from smartwriter.storage.interface import Lease
 from smartwriter.tasks.draft_text import DraftText, HandEdit
-from smartwriter.tasks.values import ANSWERED, MAIN, Draft, Source, Task, Turn, TurnState
+from smartwriter.tasks.values import ANSWERED, Draft, Source, Task, Turn, TurnState
 from smartwriter.turns.outbox import Outbox
 from smartwriter.workspace import Workspace
 
@@ -152,10 +152,8 @@ class OpenDraft:
 
             return LiveJournal.has_ended(self.live_path)
 
-        places = self.workspace.places
-        path = places.lease(self.task.id, self.name)
-        earlier = places.earlier_lease(self.task.id, self.name)
-        return Lease(path, self.address, is_idle, earlier, gives_way=gives_way)
+        name = ("turns", self.task.id, self.name)
+        return self.workspace.storage.lease(*name, address=self.address, is_idle=is_idle, gives_way=gives_way)
 
     def live(self) -> LiveJournal:
         """The events of the last turn."""
@@ -167,15 +165,13 @@ class OpenDraft:
     def live_path(self) -> Path:
         return self.workspace.places.live(self.task.id, self.name)
 
-    @property
-    def stop_path(self) -> Path:
-        """The file that asks the process that writes the draft to stop."""
-        return self.workspace.places.stop(self.task.id, self.name)
+    def ask_to_stop(self) -> None:
+        """Of the process that writes it. :raises JournalError, OSError: it could not be asked."""
+        self.workspace.storage.ask("stop", self.task.id, self.name)
 
-    @property
-    def wanted_path(self) -> Path:
-        """The file that asks an idle process to give the lease up."""
-        return wanted_path(self.workspace.places.earlier_lease(self.task.id, self.name))
+    def heed_stop(self) -> bool:
+        """Whether that was asked; each time counts once. For the process that writes it."""
+        return self.workspace.storage.heed("stop", self.task.id, self.name)
 
     def outbox(self) -> Outbox:
         """The prompts that wait for their turn."""
@@ -183,12 +179,12 @@ class OpenDraft:
         def begun() -> set[str]:
             return {turn.uuid for turn in self.turns()}
 
-        return Outbox(self.workspace.places.outbox(self.task.id, self.name), begun)
+        return Outbox(self.workspace.storage, self.task.id, self.name, begun)
 
 
 def prompts_waiting(workspace: Workspace, task: Task) -> int:
     """How many prompts wait in a task's drafts."""
-    if not workspace.places.outbox(task.id, MAIN).parent.is_dir():
+    if next(workspace.storage.names("outbox", task.id), None) is None:
         return 0
     drafts = (OpenDraft(workspace, task, name) for name in task.live_drafts)
     return sum(len(draft.outbox().waiting()) for draft in drafts)

@@ -26,8 +26,7 @@ from smartwriter.memory.versions import MemoryVersions
 from smartwriter.sessions.store import FileSessionStore
 from smartwriter.storage.files import FileStorage
 from smartwriter.storage.identity import Identity, identify
-from smartwriter.storage.interface import Storage
-from smartwriter.storage.lease import Lease
+from smartwriter.storage.interface import Lease, Storage
 from smartwriter.storage.places import Places
 from smartwriter.tasks.draft_text import DraftText
 from smartwriter.tasks.manager import TaskManager
@@ -62,7 +61,7 @@ class Workspace:
             roots.hold(folder)
         self._identity: Identity | None = None
         self.store = FileSessionStore(self.hidden)
-        self.tasks = TaskManager(self.hidden)
+        self.tasks = TaskManager(self.storage)
         self.versions = MemoryVersions(self.storage)
         self.spool = Spool(self.hidden, partial(place, self), partial(knows, self))
 
@@ -232,15 +231,14 @@ class Workspace:
         folder = self.task_collection(task).path / "drafts" / task.folder
         return DraftText(
             folder / f"{draft}.md",
-            self.places.revisions(task.id, draft),
+            self.storage.journal("revisions", task.id, draft),
             self.places.trash("drafts", f"{task.id}-{draft}", ".md"),
             task.address(draft),
         )
 
     def fork_lease(self, task: Task) -> Lease:
         """Held while a fork of a task is made: of one at a time."""
-        path, earlier = self.places.fork_lease(task.id), self.places.earlier_fork_lease(task.id)
-        return Lease(path, f"A fork of {task.id}", earlier=earlier)
+        return self.storage.lease("forks", task.id, address=f"A fork of {task.id}")
 
     def _unfiled(self) -> Collection:
         return Collection(UNFILED, self.root / "collections" / UNFILED)

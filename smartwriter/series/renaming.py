@@ -16,7 +16,7 @@ from smartwriter.errors import AlreadyExists, CollectionNotFound, DraftBusy, Inv
 from smartwriter.files.names import readable_name
 from smartwriter.memory.collection import NO_COLLECTIONS, Collection, lies_in, plain_key
 from smartwriter.open_draft import OpenDraft
-from smartwriter.storage.lease import Lease
+from smartwriter.storage.interface import Lease
 from smartwriter.tasks.values import Draft, Task
 from smartwriter.text.sameness import normal
 from smartwriter.workspace import Workspace

@@ -57,6 +57,16 @@ class FileStorage:
             durable.move(path, self._places.trash(name[0], "-".join(name[1:]) or name[0], ".jsonl"))
         return True
 
+    def discard(self, *name: str, at: int) -> None:
+        path = self._places.journal(*name)
+        if not path.exists():
+            return
+        with Journal(path).locked() as transaction:
+            if transaction.size != at:
+                raise Overtaken
+            with suppress(OSError):  # in use, on Windows: next time
+                path.unlink()
+
     def lease(
         self,
         *name: str,

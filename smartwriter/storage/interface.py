@@ -132,6 +132,12 @@ class Storage(Protocol):
         :param at: the size that was seen of it. :raises Overtaken: it has another by now.
         """
 
+    def discard(self, *name: str, at: int) -> None:
+        """Remove a journal of which nothing is needed any more, when it still has the size that was seen.
+
+        :raises Overtaken: it has another by now.
+        """
+
     def lease(
         self,
         *name: str,

@@ -95,10 +95,6 @@ class Places:
     def earlier_fork_lease(self, task: str) -> Path:
         return self._of_draft("locks", task, "fork")
 
-    def stop(self, task: str, draft: str) -> Path:
-        """The file that asks the process that writes a draft to stop."""
-        return self._of_draft("locks", task, f"{draft}.stop")
-
     def _of_draft(self, kind: str, task: str, name: str) -> Path:
         return self.hidden / kind / task / name
 

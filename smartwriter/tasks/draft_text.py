@@ -24,12 +24,11 @@ from operator import and_
 from pathlib import Path
 
 import smartwriter.files.durable as durable
-import smartwriter.storage.journal as journal
 import smartwriter.system.bounds as bounds
 from smartwriter.errors import Invalid, RevisionNotFound, TextConflict
 from smartwriter.files.utf8 import decoded
 from smartwriter.files.whole import once_saved
-from smartwriter.storage.newest import newest_first
+from smartwriter.storage.interface import Journal, Transaction
 from smartwriter.storage.records import from_line, to_line
 from smartwriter.storage.salvage import Entry
 from smartwriter.tasks.commands import is_command
@@ -54,12 +53,11 @@ class HandEdit:
 class DraftText:
     """The text of one draft and its revisions. All calls block."""
 
-    def __init__(self, path: Path, revisions: Path, trash: Path, address: str = "The draft") -> None:
+    def __init__(self, path: Path, revisions: Journal, trash: Path, address: str = "The draft") -> None:
         """:param address: what it is called in messages."""
         self.path = path
         self._address = address
-        self._revisions = revisions
-        self._journal = journal.Journal(revisions)
+        self._journal = revisions
         self._trash = trash
 
     @property
@@ -75,10 +73,7 @@ class DraftText:
 
     def revisions(self) -> list[Revision]:
         """Oldest first."""
-        try:
-            lines = self._journal.read().entries
-        except FileNotFoundError:
-            return []
+        lines = self._journal.read().entries
         return [revision for line in lines if (revision := from_line(Revision, line))]
 
     def newest(self, back_to: int | None = None) -> list[Revision]:
@@ -87,26 +82,24 @@ class DraftText:
         :param back_to: so far, too, that the text is among them as it was at this revision.
         """
         found, texts = list[Revision](), 0
-        with contextlib.suppress(FileNotFoundError):
-            for line in newest_first(self._revisions):
-                if (revision := from_line(Revision, line)) is None:
-                    continue
-                found.append(revision)
-                texts += not revision.aside
-                reached = back_to is None or (revision.number <= back_to and not revision.aside)
-                if texts >= _TOLD_BY and reached:
-                    break
+        for line in self._journal.newest_first():
+            if (revision := from_line(Revision, line)) is None:
+                continue
+            found.append(revision)
+            texts += not revision.aside
+            reached = back_to is None or (revision.number <= back_to and not revision.aside)
+            if texts >= _TOLD_BY and reached:
+                break
         return found[::-1]
 
     def revision(self, number: int) -> Revision:
         """:raises RevisionNotFound:"""
         last = 0
-        with contextlib.suppress(FileNotFoundError):
-            for line in newest_first(self._revisions):
-                revision = from_line(Revision, line)
-                if revision and revision.number == number:
-                    return revision
-                last = max(last, revision.number if revision else 0)
+        for line in self._journal.newest_first():
+            revision = from_line(Revision, line)
+            if revision and revision.number == number:
+                return revision
+            last = max(last, revision.number if revision else 0)
         raise RevisionNotFound(self._address, number, last)
 
     def read(self) -> str:
@@ -265,9 +258,7 @@ class DraftText:
 
     # Under the lock --------------------------------------------------------------------------
 
-    def _catch_up(
-        self, transaction: journal.Transaction, turn: int, back_to: int | None = None
-    ) -> list[Revision]:
+    def _catch_up(self, transaction: Transaction, turn: int, back_to: int | None = None) -> list[Revision]:
         """The newest revisions, the writer's hand edit included, with the file as the last one says."""
         revisions = self.newest(back_to)
         text = self._settled(text_of(revisions))
@@ -293,7 +284,7 @@ class DraftText:
             return False
         return sha256_of_bytes(waiting) == current[-1].sha256
 
-    def _append(self, transaction: journal.Transaction, revision: Revision, before: str) -> None:
+    def _append(self, transaction: Transaction, revision: Revision, before: str) -> None:
         """Record a revision and put its text in the file's place. :raises TextConflict:"""
         durable.write_document(self._next, revision.text, mode=self._mode())
         transaction.append([_line(revision)])
@@ -313,7 +304,7 @@ class DraftText:
         modes = [mode for path in place.parent.glob("*.md") if (mode := bounds.mode_of(path)) is not None]
         return reduce(and_, modes) if modes else None
 
-    def _put_aside(self, transaction: journal.Transaction, draft: list[Revision], revision: Revision) -> None:
+    def _put_aside(self, transaction: Transaction, draft: list[Revision], revision: Revision) -> None:
         transaction.append([_line(revision.model_copy(update={"aside": True}))])
         raise TextConflict(current_number(draft), text_of(draft), revision.number)
 

@@ -16,17 +16,14 @@ import secrets
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 from pydantic import ValidationError
 
-import smartwriter.storage.journal as journal
-import smartwriter.storage.reading as reading
 import smartwriter.tasks.addresses as addresses
 from smartwriter.errors import AlreadyExists, DraftNotFound, Invalid, TaskNotFound
 from smartwriter.files.names import readable_name
-from smartwriter.storage.growing import Growing
-from smartwriter.storage.places import Places
+from smartwriter.storage.interface import Journal, Storage
+from smartwriter.storage.reading import Contents
 from smartwriter.storage.records import V, Value, from_line, kind_of, to_line
 from smartwriter.storage.salvage import Damage, Entry
 from smartwriter.tasks.addresses import Card
@@ -42,11 +39,9 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")  # a title is one line, on a scr
 class TaskManager:
     """The tasks of a workspace. All calls block; any number of processes may use it at once."""
 
-    def __init__(self, root: Path) -> None:
-        """:param root: the workspace's ``.smartwriter`` folder."""
-        self._places = Places(root)
-        self._journal = journal.Journal(self._places.tasks)
-        self._growing = Growing(self._places.tasks)
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._journal = storage.journal("tasks", kept=True)
         self._last: _Known | None = None
 
     # Tasks -----------------------------------------------------------------------------------
@@ -58,7 +53,7 @@ class TaskManager:
 
     def damage(self) -> list[Damage]:
         """The stretches of ``tasks.jsonl`` that could not be read."""
-        return self._read().damage
+        return self._journal.read().damage
 
     def refused(self) -> dict[str, str]:
         """Why a task that is there is passed over, by its id: a name in it could lead elsewhere."""
@@ -222,41 +217,29 @@ class TaskManager:
 
     def turns(self, task: Task, draft: str) -> list[Turn]:
         """The turns of a draft, in order, those it inherited included."""
-        try:
-            entries = self._turns(task, draft).read().entries
-        except FileNotFoundError:
-            return []
+        entries = self._turns(task, draft).read().entries
         return sorted(_latest(Turn, entries, "uuid").values(), key=lambda turn: turn.number)
 
     def record(self, task: Task, draft: str, turns: Sequence[Turn]) -> None:
         """Append the present state of turns."""
         self._turns(task, draft).append([to_line(turn) for turn in turns])
 
-    def _turns(self, task: Task, draft: str) -> journal.Journal:
-        return journal.Journal(self._places.turns(task.id, draft))
+    def _turns(self, task: Task, draft: str) -> Journal:
+        return self._storage.journal("turns", task.id, draft)
 
     def _known(self) -> _Known:
         """The tasks as they are on the disk now; what was looked at before is not looked at again."""
-        contents = self._read()
+        contents = self._journal.read()
         known = self._last
         if known is None or known.contents is not contents:
             known = self._last = _Known(contents, known)
         return known
 
-    def _read(self) -> reading.Contents:
-        try:
-            return self._growing.read()
-        except FileNotFoundError:
-            return _NO_TASKS
-
-
-_NO_TASKS = reading.Contents([], [], 0)
-
 
 class _Known:
     """What ``tasks.jsonl`` holds, validated as far as it is asked for."""
 
-    def __init__(self, contents: reading.Contents, before: _Known | None) -> None:
+    def __init__(self, contents: Contents, before: _Known | None) -> None:
         self.contents = contents
         self.lines = _lines(Task, contents.entries, "id")
         """The last line of each task, in the order of their first ones."""

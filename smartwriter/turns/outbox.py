@@ -16,10 +16,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Container
 from dataclasses import dataclass
-from pathlib import Path
 
 from smartwriter.errors import Invalid
-from smartwriter.storage.journal import Journal
+from smartwriter.storage.interface import Overtaken, Storage
 from smartwriter.storage.records import now
 from smartwriter.storage.salvage import Entry
 
@@ -37,11 +36,12 @@ class Waiting:
 class Outbox:
     """The prompts of one draft. Calls block."""
 
-    def __init__(self, path: Path, begun: Callable[[], Container[str]]) -> None:
+    def __init__(self, storage: Storage, task: str, draft: str, begun: Callable[[], Container[str]]) -> None:
         """:param begun: the uuids of the draft's turns."""
-        self.path = path
+        self._storage = storage
+        self._name = ("outbox", task, draft)
         self._begun = begun
-        self._journal = Journal(path)
+        self._journal = storage.journal(*self._name)
 
     def waiting(self) -> list[Waiting]:
         """In the order in which they were sent."""
@@ -67,7 +67,7 @@ class Outbox:
 
     def take(self, id: str) -> bool:
         """For who holds the draft's lease and begins the turn. False: it does not wait any more."""
-        if not self.path.exists():
+        if not self._entries():
             return False
         with self._journal.locked() as transaction:
             if all(waiting.id != id for waiting in self.waiting()):
@@ -81,7 +81,7 @@ class Outbox:
         :param held: by somebody else, who may have taken it.
         :raises Invalid: they have.
         """
-        if not self.path.exists():
+        if not self._entries():
             return None
         with self._journal.locked() as transaction:
             found = next((waiting for waiting in self.waiting() if waiting.id == id), None)
@@ -94,21 +94,10 @@ class Outbox:
 
     def tidy(self) -> None:
         """Remove the file when nothing in it waits."""
-        if not self.path.exists():
-            return
-        with self._journal.locked():
-            if not self.waiting() and not self._damaged():
-                with contextlib.suppress(OSError):  # in use, on Windows: next time
-                    self.path.unlink()
+        contents = self._journal.read()
+        if contents.size and not contents.damage and not self.waiting():
+            with contextlib.suppress(Overtaken):  # something waits again
+                self._storage.discard(*self._name, at=contents.size)
 
     def _entries(self) -> list[Entry]:
-        try:
-            return self._journal.read().entries
-        except FileNotFoundError:
-            return []
-
-    def _damaged(self) -> bool:
-        try:
-            return bool(self._journal.read().damage)
-        except FileNotFoundError:
-            return False
+        return self._journal.read().entries

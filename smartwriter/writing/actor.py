@@ -84,15 +84,14 @@ class Actor:
 
     def is_wanted(self) -> bool:
         """Whether another process asks for the draft. Blocking."""
-        return OpenDraft(self._house.workspace, self.task, self.draft.name).wanted_path.exists()
+        return OpenDraft(self._house.workspace, self.task, self.draft.name).lease().is_wanted()
 
     def asked_to_stop(self) -> bool:
         """Whether ``smartwriter stop`` was called for the draft; each call of it counts once. Blocking."""
         try:
-            OpenDraft(self._house.workspace, self.task, self.draft.name).stop_path.unlink()
+            return OpenDraft(self._house.workspace, self.task, self.draft.name).heed_stop()
         except OSError:  # the disk may be gone
             return False
-        return True
 
     @property
     def is_busy(self) -> bool:

@@ -14,7 +14,7 @@ from smartwriter.errors import DraftBusy
 from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.orphans import Cli, Folder
 from smartwriter.storage.identity import identity
-from smartwriter.storage.lease import Lease
+from smartwriter.storage.interface import Lease
 from smartwriter.tasks.values import Draft, Task
 from smartwriter.workspace import Workspace
 

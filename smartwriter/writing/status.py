@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from smartwriter.events import Failed
-from smartwriter.files.durable import write_document
 from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.cut_off import version_of
 from smartwriter.tasks.values import Draft, Task, Turn, TurnState
@@ -49,7 +48,7 @@ def stop(workspace: Workspace, task: Task, draft: Draft) -> Literal["asked", "en
     on, has been ended; ``idle``: nobody writes it.
     """
     if OpenDraft(workspace, task, draft.name).lease().is_held():
-        write_document(OpenDraft(workspace, task, draft.name).stop_path, "stop\n")
+        OpenDraft(workspace, task, draft.name).ask_to_stop()
         return "asked"
     return "ended" if end_orphans(workspace, task, draft) else "idle"
 

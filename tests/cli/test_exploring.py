@@ -13,7 +13,7 @@ from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.memory.proposals import Proposals
 from smartwriter.memory.versions import MemoryVersions
 from smartwriter.open_draft import OpenDraft
-from smartwriter.storage.lease import Lease
+from smartwriter.storage.interface import Lease
 from smartwriter.tasks.values import MAIN, Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 

@@ -48,6 +48,7 @@ import smartwriter.storage.encoding as encoding
 import smartwriter.storage.reading as reading
 from smartwriter.errors import JournalError, TaskAmbiguous
 from smartwriter.sessions.store import FileSessionStore
+from smartwriter.storage.files import FileStorage
 from smartwriter.tasks.manager import TaskManager
 from smartwriter.tasks.values import Task, Turn, TurnState
 from smartwriter.workspace import Workspace
@@ -68,7 +69,7 @@ def store(tmp_path: Path) -> FileSessionStore:
 
 @pytest.fixture
 def tasks(tmp_path: Path) -> TaskManager:
-    return TaskManager(tmp_path / ".smartwriter")
+    return TaskManager(FileStorage(tmp_path / ".smartwriter"))
 
 
 def done(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -224,7 +225,7 @@ def test_case_012_line_separators_in_every_other_file(store: FileSessionStore, t
     task = tasks.create(f"渡口 {SEPARATORS}!", "book", "book")
     turn = Turn(number=1, uuid="u", session_id=SESSION, prompt=SEPARATORS, state=TurnState.finished)
     tasks.record(task, "main", [turn])
-    later = TaskManager(store.root)
+    later = TaskManager(FileStorage(store.root))
     assert [found.title for found in later.all()] == [task.title]
     assert "\u2028z" in task.title
     assert later.turns(task, "main") == [turn]
@@ -265,8 +266,8 @@ def test_case_016_an_undecodable_prompt(store: FileSessionStore, tasks: TaskMana
     task = tasks.create(prompt, "book", "book")
     turn = Turn(number=1, uuid="u", session_id=SESSION, prompt=prompt, state=TurnState.running)
     tasks.record(task, "main", [turn])
-    assert TaskManager(store.root).turns(task, "main") == [turn]
-    assert TaskManager(store.root).find(prompt).id == task.id
+    assert TaskManager(FileStorage(store.root)).turns(task, "main") == [turn]
+    assert TaskManager(FileStorage(store.root)).find(prompt).id == task.id
 
 
 async def test_case_018_nul_in_a_tools_output(store: FileSessionStore) -> None:
@@ -317,7 +318,7 @@ def test_case_022_a_bad_line_in_the_tasks(tasks: TaskManager, tmp_path: Path) ->
     for file in files:
         with open(file, "ab") as torn:
             torn.write(b'{"type":"task","id":"x","ti\0\0\xff')
-    later = TaskManager(tmp_path / ".smartwriter")
+    later = TaskManager(FileStorage(tmp_path / ".smartwriter"))
     later.record(task, "main", turns[1:])
     other = later.create("Second", "book", "book")
     assert [found.id for found in later.all()] == [task.id, other.id]
@@ -337,7 +338,7 @@ def test_case_023_a_state_file_of_rubbish(tasks: TaskManager, tmp_path: Path, ba
     assert tasks.all() == []
     assert file.read_bytes() == bad
     task = tasks.create("渡口", "book", "book")
-    assert TaskManager(file.parent).all() == [task]
+    assert TaskManager(FileStorage(file.parent)).all() == [task]
 
 
 @pytest.mark.parametrize("bad", BAD_STATES)
@@ -350,7 +351,7 @@ def test_case_024_what_cannot_be_read_is_never_overwritten(
     with open(file, "ab") as torn:
         torn.write(bad)
     before = file.read_bytes()
-    later = TaskManager(file.parent)
+    later = TaskManager(FileStorage(file.parent))
     new = later.create("new", "book", "book")
     assert file.read_bytes().startswith(before)
     assert later.all() == [old, new]
@@ -398,9 +399,10 @@ async def test_case_031_three_tool_results_at_once(store: FileSessionStore) -> N
 UPDATES = """
 import sys
 from pathlib import Path
+from smartwriter.storage.files import FileStorage
 from smartwriter.tasks.manager import TaskManager
 
-tasks = TaskManager(Path(sys.argv[1]))
+tasks = TaskManager(FileStorage(Path(sys.argv[1])))
 for number in range(int(sys.argv[4])):
     tasks.update(sys.argv[2], lambda task: task.model_copy(update={"title": task.title + sys.argv[3]}))
 """

@@ -35,8 +35,8 @@ from hypothesis.stateful import (
 from smartwriter.errors import DraftBusy, Invalid, ParagraphNotFound, TextConflict
 from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.transcript import cut
+from smartwriter.storage.interface import Lease
 from smartwriter.storage.journal import Journal
-from smartwriter.storage.lease import Lease
 from smartwriter.tasks.draft_text import DraftText
 from smartwriter.tasks.values import MAIN, Author, Draft, Origin, Revision, Source, Task, Turn, TurnState
 from smartwriter.text.passages import Edit

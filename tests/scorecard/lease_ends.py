@@ -21,7 +21,7 @@ from stage import Stage, stage
 from smartwriter.agent.offline.script import Reply, Request, Text
 from smartwriter.errors import DraftBusy
 from smartwriter.open_draft import OpenDraft
-from smartwriter.storage.lease import Lease
+from smartwriter.storage.interface import Lease
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Task
 from smartwriter.writing.engine import Engine

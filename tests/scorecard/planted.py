@@ -208,8 +208,8 @@ _TASKS = [
     Mutation(
         "turns are not synced",
         "TaskManager._turns",
-        "self._places.turns(task.id, draft)",
-        'self._places.turns(task.id, draft), durability="os"',
+        '"turns", task.id, draft)',
+        '"turns", task.id, draft, durability="os")',
         "test_durability.py::test_what_is_kept_is_on_the_disk",
         always=True,
     ),
@@ -239,9 +239,9 @@ _TASKS = [
 _DRAFTS = [
     Mutation(
         "revisions are not synced",
-        "DraftText.__init__",
-        "journal.Journal(revisions)",
-        'journal.Journal(revisions, durability="os")',
+        "Workspace.text",
+        '"revisions", task.id, draft)',
+        '"revisions", task.id, draft, durability="os")',
         "test_durability.py::test_what_is_kept_is_on_the_disk",
         always=True,
     ),

@@ -47,6 +47,7 @@ import smartwriter.memory.files as memories
 from smartwriter.sessions.store import FileSessionStore
 from smartwriter.sessions.summaries import Summaries
 from smartwriter.storage import journal
+from smartwriter.storage.files import FileStorage
 from smartwriter.tasks.manager import TaskManager
 from smartwriter.tasks.values import Task
 
@@ -144,7 +145,7 @@ class _Tasks:
         self._counts: dict[str, int] = {}
 
     def write(self, root: Path, report: Report) -> None:
-        tasks = TaskManager(root)
+        tasks = TaskManager(FileStorage(root))
         store = FileSessionStore(root)
         random = Random()
         for number in itertools.count(1):
@@ -164,7 +165,7 @@ class _Tasks:
             self._counts[id] = int(count)
         lines = oracle.latest(oracle.read(root / "tasks.jsonl", nuls=True).entries, "task", "id")
         found = {line["id"]: int(line["title"]) for line in lines}
-        if {task.id: int(task.title) for task in TaskManager(root).all()} != found:
+        if {task.id: int(task.title) for task in TaskManager(FileStorage(root)).all()} != found:
             return "tasks read that are others than those that stand there"
         lost = any(found.get(id, -1) < count for id, count in self._counts.items())
         more = sum(count - self._counts.get(id, -1) for id, count in found.items())

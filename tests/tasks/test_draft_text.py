@@ -12,6 +12,7 @@ import smartwriter.files.durable as durable
 import smartwriter.files.whole as whole
 import smartwriter.storage.journal as journal
 from smartwriter.errors import Invalid, JournalError, RevisionNotFound, TextConflict
+from smartwriter.storage.journal import Journal
 from smartwriter.tasks.draft_text import MAX_TEXT_BYTES, DraftText, HandEdit, known_after
 from smartwriter.tasks.values import Turn, TurnState
 from smartwriter.text.passages import Edit
@@ -36,12 +37,12 @@ AWKWARD = {
 @pytest.fixture
 def draft(tmp_path: Path) -> DraftText:
     return DraftText(
-        tmp_path / "drafts" / "main.md", tmp_path / "revisions.jsonl", tmp_path / "trash" / "x.md"
+        tmp_path / "drafts" / "main.md", Journal(tmp_path / "revisions.jsonl"), tmp_path / "trash" / "x.md"
     )
 
 
 def reopened(draft: DraftText, tmp_path: Path) -> DraftText:
-    return DraftText(draft.path, tmp_path / "revisions.jsonl", tmp_path / "trash" / "y.md")
+    return DraftText(draft.path, Journal(tmp_path / "revisions.jsonl"), tmp_path / "trash" / "y.md")
 
 
 def written(draft: DraftText, *texts: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from smartwriter.errors import AlreadyExists, DraftNotFound, Invalid, TaskAmbiguous, TaskNotFound
+from smartwriter.storage.files import FileStorage
 from smartwriter.tasks.manager import TaskManager
 from smartwriter.tasks.values import MAIN, Origin, Task, Turn, TurnState, Usage
 
@@ -26,7 +27,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tasks(root: Path) -> TaskManager:
-    return TaskManager(root)
+    return TaskManager(FileStorage(root))
 
 
 def make(tasks: TaskManager, title: str, collection: str = "essays") -> Task:
@@ -215,7 +216,7 @@ def test_a_new_task_has_one_draft(root: Path, tasks: TaskManager) -> None:
     task = make(tasks, "  渡口 ")
     assert (task.title, task.folder, task.current, list(task.drafts)) == ("渡口", "渡口", MAIN, [MAIN])
     assert re.fullmatch(r"[0-9a-f-]{36}", task.drafts[MAIN].session_id)
-    assert TaskManager(root).all() == [task]
+    assert TaskManager(FileStorage(root)).all() == [task]
     assert "渡口" in (root / "tasks.jsonl").read_text("utf-8")
 
 
@@ -256,9 +257,11 @@ def test_a_collection_in_another_unicode_form_is_the_same(tasks: TaskManager) ->
 def test_tasks_made_at_the_same_time_share_nothing(root: Path) -> None:
     """Eight managers that create the same title at once make eight ids and eight folders."""
     with ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(lambda _: make(TaskManager(root), "渡口"), range(8)))
+        made = list(pool.map(lambda _: make(TaskManager(FileStorage(root)), "渡口"), range(8)))
     assert len({task.id for task in made}) == len({task.folder for task in made}) == 8
-    assert sorted(task.id for task in TaskManager(root).all()) == sorted(task.id for task in made)
+    assert sorted(task.id for task in TaskManager(FileStorage(root)).all()) == sorted(
+        task.id for task in made
+    )
 
 
 # Changing ---------------------------------------------------------------------------------------
@@ -266,9 +269,10 @@ def test_tasks_made_at_the_same_time_share_nothing(root: Path) -> None:
 _COUNTER = """
 import sys
 from pathlib import Path
+from smartwriter.storage.files import FileStorage
 from smartwriter.tasks.manager import TaskManager
 
-tasks = TaskManager(Path(sys.argv[1]))
+tasks = TaskManager(FileStorage(Path(sys.argv[1])))
 for _ in range(25):
     tasks.update(
         sys.argv[2], lambda task: task.model_copy(update={"title": str(int(task.title) + 1)})
@@ -294,7 +298,7 @@ def test_updates_by_many_processes_lose_nothing(root: Path, tasks: TaskManager) 
 def test_an_update_sees_what_others_did(root: Path, tasks: TaskManager) -> None:
     """A change starts from the task as it is now, not from the copy that the caller has."""
     task = make(tasks, "渡口")
-    TaskManager(root).add_draft(task.id, "trial", "s-2", ORIGIN)
+    TaskManager(FileStorage(root)).add_draft(task.id, "trial", "s-2", ORIGIN)
     changed = tasks.update(task.id, lambda task: task.model_copy(update={"title": "山"}))
     assert list(changed.drafts) == [MAIN, "trial"]
 
@@ -445,7 +449,7 @@ def test_the_last_line_of_a_task_wins_and_keeps_its_place(root: Path, tasks: Tas
     """A task is as its last line says, in the order in which the tasks were created."""
     first, second = make(tasks, "one"), make(tasks, "two")
     tasks.update(first.id, lambda task: task.model_copy(update={"title": "eins"}))
-    assert [task.title for task in TaskManager(root).all()] == ["eins", "two"]
+    assert [task.title for task in TaskManager(FileStorage(root)).all()] == ["eins", "two"]
     assert [task.id for task in tasks.all()] == [first.id, second.id]
 
 

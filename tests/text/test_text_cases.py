@@ -17,6 +17,7 @@ import yaml
 from smartwriter.errors import Invalid, TextConflict
 from smartwriter.export.document import Document
 from smartwriter.export.export import converted
+from smartwriter.storage.journal import Journal
 from smartwriter.tasks.draft_text import DraftText
 from smartwriter.tasks.values import Origin
 from smartwriter.text.differences.comparison import Comparison, compare, word_changes
@@ -79,7 +80,7 @@ def _pick(case: Case, folder: Path) -> None:
 
 
 def _blame(case: Case, folder: Path) -> None:
-    text = DraftText(folder / "main.md", folder / "main.jsonl", folder / "trash")
+    text = DraftText(folder / "main.md", Journal(folder / "main.jsonl"), folder / "trash")
     for number, step in enumerate(case["versions"], 1):
         ((author, words),) = step.items()
         text.write(words, author=author, turn=number)
@@ -97,7 +98,7 @@ def _count(case: Case, _: Path) -> None:
 
 
 def _merge(case: Case, folder: Path) -> None:
-    text = DraftText(folder / "main.md", folder / "main.jsonl", folder / "trash")
+    text = DraftText(folder / "main.md", Journal(folder / "main.jsonl"), folder / "trash")
     text.write(case["known"], author="model", turn=1)
     (folder / "main.md").write_text(case["by_hand"], encoding="utf-8")
     edits = [Edit(*edit) for edit in case["edits"]]

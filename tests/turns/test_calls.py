@@ -20,6 +20,7 @@ from smartwriter.events import (
     ToolAnswered,
     ToolUsed,
 )
+from smartwriter.storage.journal import Journal
 from smartwriter.tasks.draft_text import DraftText
 from smartwriter.turns.calls import Calls
 
@@ -42,7 +43,7 @@ def answered(call: str = "a", *, failed: bool = False) -> Event:
 
 @pytest.fixture
 def text(tmp_path: Path) -> DraftText:
-    return DraftText(tmp_path / "main.md", tmp_path / "main.jsonl", tmp_path / "trash")
+    return DraftText(tmp_path / "main.md", Journal(tmp_path / "main.jsonl"), tmp_path / "trash")
 
 
 def versions(text: DraftText, events: list[Event]) -> list[str]:

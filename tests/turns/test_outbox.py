@@ -72,7 +72,7 @@ def test_killed_at_any_write_a_prompt_waits_or_has_its_turn(workspace: Workspace
             break
         step += 1
     assert step > 5 and sent and turns == [id]
-    assert not OpenDraft(workspace, task, "main").outbox().path.exists()
+    assert not workspace.places.outbox(task.id, "main").exists()
 
 
 def _killed_while_one_waits(workspace: Workspace, task: Task, model: OfflineModel) -> None:
@@ -107,7 +107,7 @@ def test_prompts_that_wait_survive_a_kill(workspace: Workspace, task: Task) -> N
         assert "still waiting and is sent first:\n  Then this." in done.stderr.decode()
         prompts = [turn.prompt for turn in workspace.tasks.turns(task, "main")]
         assert prompts == ["Write slowly.", "Then this.", "At last."]
-        assert not OpenDraft(workspace, task, "main").outbox().path.exists()
+        assert not workspace.places.outbox(task.id, "main").exists()
 
 
 def test_the_same_command_again_is_the_same_prompt(workspace: Workspace, task: Task) -> None:
@@ -240,9 +240,9 @@ def test_a_damaged_outbox_costs_nothing_else(workspace: Workspace, task: Task, t
     """A line that is no prompt is passed over, and the file that has it is kept."""
     outbox = OpenDraft(workspace, task, "main").outbox()
     outbox.put("a", "One.")
-    with open(outbox.path, "ab") as file:
+    with open(workspace.places.outbox(task.id, "main"), "ab") as file:
         file.write(b'{"type":"waiting","id":5}\n{"type":"waiting","id":"b","pro\n')
     outbox.put("c", "Three.")
     assert [one.prompt for one in outbox.waiting()] == ["One.", "Three."]
     assert outbox.withdraw("a") and outbox.withdraw("c") and not outbox.withdraw("c")
-    assert outbox.path.exists() and outbox.waiting() == []
+    assert workspace.places.outbox(task.id, "main").exists() and outbox.waiting() == []
