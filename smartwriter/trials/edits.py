@@ -17,7 +17,7 @@ from smartwriter.sessions.speakers import whole_answer
 from smartwriter.sessions.transcript import answer_to
 from smartwriter.tasks.cut_off import version_of
 from smartwriter.tasks.draft_text import current_number, text_of
-from smartwriter.tasks.values import Draft, Revision, Source, Task
+from smartwriter.tasks.values import Draft, Revision, Source, Task, check_open
 from smartwriter.text.passages import line_end_of, with_line_ends
 from smartwriter.text.words import paragraphs, spans
 from smartwriter.trials.placing import behind, counterparts, with_notes
@@ -144,11 +144,14 @@ def _write(workspace: Workspace, task: Task, draft: Draft, text: str, source: So
 def _written(workspace: Workspace, task: Task, draft: Draft) -> Iterator[Task]:
     """The task as it is now: the draft may have been dropped, or its folder moved, while the writer chose.
 
-    :raises DraftNotFound, Invalid, DraftBusy:
+    :raises DraftNotFound, DraftBusy:
+    :raises Invalid: also when the task was finished with it.
     """
+    check_open(workspace.tasks.find(task.id), draft.name)  # what is refused leaves no lock file
     with OpenDraft(workspace, task, draft.name).lease():
         task = workspace.tasks.find(task.id)
         workspace.tasks.draft(task, draft.name)
+        check_open(task, draft.name)
         workspace.check_folder(task)
         try:
             yield task

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from faces import converse
+from faces import converse, printed, refused
 
 from smartwriter.errors import (
     DraftBusy,
@@ -18,7 +18,7 @@ from smartwriter.errors import (
 from smartwriter.open_draft import OpenDraft
 from smartwriter.series.renaming import rename_collection
 from smartwriter.tasks.draft_text import DraftText
-from smartwriter.tasks.values import Origin, Revision, Source, Task, TurnState
+from smartwriter.tasks.values import Finished, Origin, Revision, Source, Task, TurnState
 from smartwriter.trials.edits import Picked, pick, put_back, take_answer, version
 from smartwriter.trials.provenance import Mark, provenance
 from smartwriter.trials.timeline import Branch, Change, timeline
@@ -69,6 +69,28 @@ def test_a_title_may_look_like_a_version(workspace: Workspace, task: Task) -> No
     assert workspace.tasks.resolve_revision("Part:1") == (other, other.drafts["main"], None)
     assert workspace.tasks.resolve_revision("part:1:2")[2] == 2
     assert workspace.tasks.resolve_revision(f"{task.id}@trial:3")[1:] == (task.drafts["trial"], 3)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("take", "{0}"), ("take", "{0}:1"), ("restore", "{0}:1"), ("pick", "{0}@trial", "{0}", "-p", "1")],
+    ids=["take an answer", "take a version", "restore", "pick"],
+)
+def test_no_command_writes_into_a_finished_draft(
+    workspace: Workspace, task: Task, command: tuple[str, ...]
+) -> None:
+    """Whatever writes a text is refused where turns are, in the same sentence, until it is reopened."""
+    workspace.text(task, "trial").write("A heron.\n", author="model", turn=1)
+    workspace.text(task, "main").write("Another.\n", author="writer", turn=1)
+    converse(workspace, task, "An answer.")
+    finished = Finished(draft="main", revision=2, article="articles/The ferry.md")
+    workspace.tasks.update(task.id, lambda known: known.model_copy(update={"finished": finished}))
+    words = [word.format(task.id) for word in command]
+    assert f"is finished; to write on: smartwriter reopen {task.id}" in refused(workspace, *words)
+    assert [one.number for one in workspace.text(task, "main").revisions()] == [1, 2]
+    printed(workspace, "reopen", task.id)
+    printed(workspace, *words)
+    assert [one.number for one in workspace.text(task, "main").revisions()] == [1, 2, 3]
 
 
 def test_the_text_of_a_busy_draft_is_not_changed_by_command(workspace: Workspace, task: Task) -> None:
