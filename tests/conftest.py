@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,8 @@ from hypothesis import settings
 from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.agent.offline.environment import clean_environment, offline_env
 from smartwriter.agent.offline.server import OfflineModel
+from smartwriter.storage.files import FileStorage
+from smartwriter.storage.interface import Storage
 from smartwriter.workspace import Workspace
 
 settings.register_profile("dev", max_examples=25, deadline=None, database=None)
@@ -92,6 +94,15 @@ def anyio_backend() -> str:
 def workspace(tmp_path: Path) -> Workspace:
     """An empty workspace."""
     return Workspace.create(tmp_path / "workspace")
+
+
+STORAGES: dict[str, Callable[[Path], Storage]] = {"files": lambda folder: FileStorage(folder / "records")}
+
+
+@pytest.fixture(params=STORAGES)
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    """An empty one of each kind: a test that takes it runs over all."""
+    return STORAGES[request.param](tmp_path)
 
 
 @pytest.fixture

@@ -37,7 +37,6 @@ from smartwriter.errors import JournalBusy, JournalError
 from smartwriter.storage.encoding import Line, encode
 from smartwriter.storage.growing import Growing
 from smartwriter.storage.interface import Durability, Overtaken
-from smartwriter.storage.newest import newest_first
 from smartwriter.storage.places import stamp
 from smartwriter.storage.reading import Contents, File, file_of, writing
 from smartwriter.storage.salvage import Entry
@@ -117,9 +116,9 @@ class Journal:
             return _NOTHING
 
     def newest_first(self) -> Iterator[Entry]:
-        """See :func:`smartwriter.storage.newest.newest_first`; nothing where it was never written."""
+        """See :func:`smartwriter.storage.reading.newest_first`; nothing where it was never written."""
         with contextlib.suppress(FileNotFoundError):
-            yield from newest_first(self.path)
+            yield from reading.newest_first(self.path)
 
     def after(self, place: int) -> tuple[list[Entry], int]:
         """The entries behind a place, and the place behind them."""

@@ -57,8 +57,10 @@ class Places:
         """What is locked for ``turns``, task and draft, or ``forks`` and a task; and what once was."""
         kind, task, *draft = name
         if kind == "forks":
-            return self.fork_lease(task), self.earlier_fork_lease(task)
-        return self.lease(task, *draft), self.earlier_lease(task, *draft)
+            return self._of_draft("turns", task, "fork"), self._of_draft("locks", task, "fork")
+        (draft_name,) = draft
+        lease = self._of_draft("turns", task, f"{draft_name}.lease")
+        return lease, self._of_draft("locks", task, f"{draft_name}.lock")
 
     def request(self, *name: str) -> Path:
         """The file that asks for something: to ``stop``, of a task and a draft."""
@@ -66,34 +68,22 @@ class Places:
         return self._of_draft("locks", task, f"{draft}.{kind}")
 
     def kept(self, sha256: str) -> Path:
+        """A version of a memory file."""
         return self.memory / f"{sha256}.md"
 
     # Of drafts -------------------------------------------------------------------------------
 
     def turns(self, task: str, draft: str) -> Path:
-        return self._of_draft("turns", task, f"{draft}.jsonl")
+        return self.journal("turns", task, draft)
 
     def revisions(self, task: str, draft: str) -> Path:
-        return self._of_draft("revisions", task, f"{draft}.jsonl")
+        return self.journal("revisions", task, draft)
 
     def live(self, task: str, draft: str) -> Path:
-        return self._of_draft("live", task, f"{draft}.jsonl")
+        return self.journal("live", task, draft)
 
     def outbox(self, task: str, draft: str) -> Path:
-        return self._of_draft("outbox", task, f"{draft}.jsonl")
-
-    def lease(self, task: str, draft: str) -> Path:
-        return self._of_draft("turns", task, f"{draft}.lease")
-
-    def fork_lease(self, task: str) -> Path:
-        return self._of_draft("turns", task, "fork")
-
-    def earlier_lease(self, task: str, draft: str) -> Path:
-        """What earlier versions lock."""
-        return self._of_draft("locks", task, f"{draft}.lock")
-
-    def earlier_fork_lease(self, task: str) -> Path:
-        return self._of_draft("locks", task, "fork")
+        return self.journal("outbox", task, draft)
 
     def _of_draft(self, kind: str, task: str, name: str) -> Path:
         return self.hidden / kind / task / name
@@ -118,15 +108,6 @@ class Places:
         return sorted((*drafts, *self.hidden.glob("turns/*/fork")))
 
     # Of collections, projects and the rest ---------------------------------------------------
-
-    def proposals(self, collection_key: str) -> Path:
-        return self.hidden / "proposals" / f"{collection_key}.jsonl"
-
-    def memory_version(self, sha256: str) -> Path:
-        return self.memory / f"{sha256}.md"
-
-    def memory_log(self, collection_key: str) -> Path:
-        return self.memory / f"{collection_key}.jsonl"
 
     def summaries(self, project: str) -> Path:
         return self._cache / "summaries" / f"{project}.jsonl"

@@ -1,4 +1,4 @@
-"""Reading a journal: all of it, or entry by entry, whatever has happened to it.
+"""Reading a journal: all of it, or entry by entry from either end, whatever has happened to it.
 
 Nothing is changed, and damage is reported, never raised. A line that is just being written is no
 damage: what ends without its LF is looked at again when nobody is in the middle of one.
@@ -25,6 +25,7 @@ from smartwriter.storage.encoding import decode
 from smartwriter.storage.salvage import Damage, Entry, salvage
 
 BLOCK_BYTES = 1 << 20
+_BLOCK_FROM_END = 1 << 18
 _SETTLE_S = 1.0  # that a reader waits for a line that is being written
 _BOM = b"\xef\xbb\xbf"
 
@@ -204,6 +205,61 @@ def read_line(
         return [entry], []
     entries, damage = salvage(line, before, decode(next_line))
     return entries, [Damage(offset + stretch.offset, stretch.length) for stretch in damage]
+
+
+def newest_first(path: Path) -> Iterator[Entry]:
+    """The entries of a journal, the newest first, read only as far as they are asked for.
+
+    Where a line is damaged, all is read: what can be saved of it depends on those before and after it.
+
+    :raises FileNotFoundError: when there is no such journal; other ``OSError`` as they come.
+    :raises FolderGone: when there is none because the folder that held it is gone.
+    """
+    try:
+        fd = bounds.open_record(path)
+    except FileNotFoundError:
+        roots.check(path)
+        raise
+    try:
+        size = os.fstat(fd).st_size
+        if size and os.pread(fd, 1, size - 1) != b"\n":  # torn, or just being written
+            yield from reversed(read(path).entries)
+            return
+        given = 0
+        for line in _lines_from_end(fd, size):
+            if (entry := decode(line)) is not None:
+                yield entry
+                given += 1
+            elif line not in (b"", b"\r"):
+                entries = parse(_read_between(fd, 0, size)).entries
+                yield from reversed(entries[: len(entries) - given])
+                return
+    finally:
+        os.close(fd)
+
+
+def _lines_from_end(fd: int, size: int) -> Iterator[bytes]:
+    """The lines up to an offset, the last one first, without their LFs."""
+    end, pieces = size, list[bytes]()  # of the line whose start was not found yet, the last piece first
+    while end:
+        start = max(0, end - _BLOCK_FROM_END)
+        first, *whole = _read_between(fd, start, end).split(b"\n")
+        end = start
+        for line in reversed(whole):
+            yield b"".join([line, *reversed(pieces)])
+            pieces.clear()
+        pieces.append(first)
+    yield b"".join(reversed(pieces))
+
+
+def _read_between(fd: int, start: int, end: int) -> bytes:
+    data = b""
+    while len(data) < end - start:
+        more = os.pread(fd, end - start - len(data), start + len(data))
+        if not more:  # rolled back meanwhile
+            break
+        data += more
+    return data
 
 
 @contextlib.contextmanager

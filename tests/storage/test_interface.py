@@ -1,8 +1,7 @@
-"""What any storage promises: each is a parameter of the fixture ``storage``."""
+"""What any storage promises: the fixture ``storage`` has a parameter for each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -15,13 +14,6 @@ from smartwriter.storage.files import FileStorage
 from smartwriter.storage.interface import Overtaken, Storage
 
 NAME = ("turns", "k7mq", "main")
-STORAGES: dict[str, Callable[[Path], Storage]] = {"files": lambda folder: FileStorage(folder / "records")}
-
-
-@pytest.fixture(params=STORAGES)
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
-    """One that is empty, of each kind."""
-    return STORAGES[request.param](tmp_path)
 
 
 def line(n: int) -> dict[str, Any]:

@@ -11,10 +11,8 @@ from transcripts import entries, lines, numbers
 
 from smartwriter.storage import growing as growing_module
 from smartwriter.storage import journal, reading
-from smartwriter.storage import newest as newest_module
 from smartwriter.storage.growing import Growing
-from smartwriter.storage.newest import newest_first
-from smartwriter.storage.reading import Contents
+from smartwriter.storage.reading import Contents, newest_first
 from smartwriter.storage.salvage import Entry
 
 
@@ -33,7 +31,7 @@ def test_from_its_end_a_journal_holds_what_it_holds(
     path = tmp_path_factory.mktemp("journals") / "one.jsonl"
     path.write_bytes(data[:at] + rubbish + data[at:])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(newest_module, "_BLOCK_BYTES", block)
+        patch.setattr(reading, "_BLOCK_FROM_END", block)
         assert list(newest_first(path)) == reading.read(path).entries[::-1]
 
 
@@ -41,14 +39,14 @@ def test_only_what_is_asked_for_is_read(path: Path, monkeypatch: pytest.MonkeyPa
     """The last entry of a long journal costs one block."""
     path.write_bytes(lines(*range(200)))
     read: list[int] = []
-    whole = newest_module._read
+    whole = reading._read_between
 
     def noted(fd: int, start: int, end: int) -> bytes:
         read.append(end)
         return whole(fd, start, end)
 
-    monkeypatch.setattr(newest_module, "_BLOCK_BYTES", 1000)
-    monkeypatch.setattr(newest_module, "_read", noted)
+    monkeypatch.setattr(reading, "_BLOCK_FROM_END", 1000)
+    monkeypatch.setattr(reading, "_read_between", noted)
     assert numbers([next(newest_first(path))]) == [199]
     assert len(read) == 1
 
