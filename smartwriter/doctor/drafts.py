@@ -18,7 +18,7 @@ from smartwriter.sessions.transcript import Message, answer_to, messages, relink
 from smartwriter.storage.salvage import Entry
 from smartwriter.tasks.commands import is_command
 from smartwriter.tasks.draft_text import current_number, sha256_of
-from smartwriter.tasks.values import ANSWERED, UNFILED, Draft, Revision, Task, Turn, TurnState
+from smartwriter.tasks.values import ANSWERED, UNFILED, Draft, Revision, Task, Turn, TurnState, why_closed
 from smartwriter.workspace import Workspace
 from smartwriter.writing.recovery import recover
 
@@ -151,7 +151,7 @@ def _turns(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]) ->
             "cut-off",
             path,
             f"the last turn of {address} was cut off",
-            "its process died; the next turn goes on from there",
+            f"its process died; {why_closed(task, draft.name) or 'the next turn goes on from there'}",
             "take in what the CLI may still have written",
             partial(recover, workspace, [config_folder()], [(task, draft)]),
         )

@@ -133,9 +133,16 @@ class Task(Value):
 
 def check_open(task: Task, draft: str) -> None:
     """:raises Invalid: when a draft takes no more turns, because the task was finished with it."""
+    if closed := why_closed(task, draft):
+        raise Invalid(closed)
+
+
+def why_closed(task: Task, draft: str) -> str:
+    """That a draft takes no more turns, and how it would; empty where it does."""
     finished = task.finished
-    if finished is not None and finished.closed and finished.draft == draft:
-        raise Invalid(f"{task.title} is finished; to write on: smartwriter reopen {task.id}")
+    if finished is None or not finished.closed or finished.draft != draft:
+        return ""
+    return f"{task.title} is finished; to write on: smartwriter reopen {task.id}"
 
 
 class TurnState(str, Enum):

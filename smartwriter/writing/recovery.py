@@ -22,7 +22,7 @@ from smartwriter.storage.identity import identity
 from smartwriter.storage.records import now
 from smartwriter.storage.salvage import Entry
 from smartwriter.tasks.commands import is_command
-from smartwriter.tasks.values import Draft, Task, Turn, TurnState
+from smartwriter.tasks.values import Draft, Task, Turn, TurnState, why_closed
 from smartwriter.turns.calls import DRAFT_TOOLS
 from smartwriter.turns.live import LiveJournal
 from smartwriter.workspace import Workspace
@@ -48,7 +48,8 @@ class Recovered:
         if self.turn.state is TurnState.recovered:
             return f"The {what} in {where} was finished after the program had died, and is saved.{article}"
         kept = f"; {len(self.turn.partial)} characters of the answer are kept" if self.turn.partial else ""
-        return f"The {what} in {where} was cut off when the program died{kept}.{article} Just write on."
+        then = why_closed(self.task, self.draft) or "Just write on."
+        return f"The {what} in {where} was cut off when the program died{kept}.{article} {then}"
 
     def event(self) -> TurnRecovered:
         return TurnRecovered(task=self.task.id, draft=self.draft, detail=str(self), turn=self.turn)

@@ -8,7 +8,7 @@ from typing import Literal
 from smartwriter.events import Failed
 from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.cut_off import version_of
-from smartwriter.tasks.values import Draft, Task, Turn, TurnState
+from smartwriter.tasks.values import Draft, Task, Turn, TurnState, why_closed
 from smartwriter.turns.live import LiveJournal
 from smartwriter.workspace import Workspace
 from smartwriter.writing.orphans import end_orphans
@@ -75,7 +75,7 @@ def _state(workspace: Workspace, task: Task, draft: str) -> str:
         return ""
     kept = _kept(workspace, task, draft, turns[-1])
     where = f", its article is kept as {kept}" if kept else ""
-    return f"turn {turns[-1].number} was cut off{where}; just write on"
+    return f"turn {turns[-1].number} was cut off{where}; {why_closed(task, draft) or 'just write on'}"
 
 
 def _kept(workspace: Workspace, task: Task, draft: str, turn: Turn) -> str:

@@ -22,14 +22,16 @@ import smartwriter.files.durable as durable
 import smartwriter.storage.reading as reading
 from smartwriter.agent.offline.script import Reply, Request, Text, Wait
 from smartwriter.agent.offline.server import OfflineModel
+from smartwriter.doctor.examine import examine
 from smartwriter.events import parse
 from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.orphans import HOMES
-from smartwriter.tasks.values import Task, TurnState
+from smartwriter.tasks.values import Finished, Task, TurnState
 from smartwriter.turns.parts import Part
 from smartwriter.workspace import Workspace
 from smartwriter.writing.orphans import orphans_of
 from smartwriter.writing.recovery import recover
+from smartwriter.writing.status import statuses
 
 if TYPE_CHECKING:
     from claude_agent_sdk.types import SessionKey
@@ -79,6 +81,21 @@ def test_an_answer_that_never_ended_is_interrupted(
     turn = turn_of(workspace, task)
     assert turn.state is TurnState.interrupted and turn.partial == "Half a sen"
     assert "10 characters of the answer are kept" in str(told)
+
+
+def test_nobody_is_told_to_write_on_in_a_finished_draft(workspace: Workspace, task: Task) -> None:
+    """Whoever tells of a turn that was cut off says how it goes on: where its task is finished, by
+    reopening it first, in status, doctor and recovery alike."""
+    crashed(workspace, task, stored=1)
+    (status,), (found,) = statuses(workspace), [one for one in examine(workspace) if one.kind == "cut-off"]
+    assert status.state.endswith("just write on") and "the next turn goes on" in found.meaning
+    finished = Finished(draft="main", revision=0, article="articles/Herons.md")
+    workspace.tasks.update(task.id, lambda known: known.model_copy(update={"finished": finished}))
+    (status,), (found,) = statuses(workspace), [one for one in examine(workspace) if one.kind == "cut-off"]
+    (told,) = recover(workspace)
+    for said in (status.state, found.meaning, str(told)):
+        assert said.endswith(f"Herons is finished; to write on: smartwriter reopen {task.id}")
+        assert "rite on." not in said and "just write" not in said
 
 
 def test_others_are_left_alone(workspace: Workspace, task: Task) -> None:
