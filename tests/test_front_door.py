@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -60,3 +61,21 @@ def imports(nodes: Iterable[ast.AST]) -> list[str]:
         elif isinstance(node, ast.ImportFrom):
             found.append(node.module or ".")
     return found
+
+
+def test_the_tree_can_be_seen_whole() -> None:
+    """No room but the commands' holds more than twelve modules, no module more than 400 lines, and of ten
+    functions nine fit into eighteen."""
+    package = Path(smartwriter.__file__).parent
+    modules = [path for path in package.rglob("*.py") if path.name != "__init__.py"]
+    rooms = Counter(path.parent for path in modules)
+    assert {room.name: count for room, count in rooms.items() if count > 12 and room.name != "cli"} == {}
+    texts = {path: path.read_text(encoding="utf-8") for path in modules}
+    assert {path.name: text.count("\n") for path, text in texts.items() if text.count("\n") > 400} == {}
+    lengths = sorted(
+        (node.end_lineno or node.lineno) - node.lineno + 1
+        for text in texts.values()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    assert lengths[len(lengths) * 9 // 10] <= 18 and lengths[-1] <= 40

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from smartwriter.tasks.draft_text import current_number, text_of
+from smartwriter.tasks.revisions import current_number, text_of
 from smartwriter.tasks.values import Breaks, Revision
 from smartwriter.text.differences.comparison import Comparison, compare
 from smartwriter.text.differences.pieces import Piece, hunks_of, looks_the_same

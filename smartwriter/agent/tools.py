@@ -16,7 +16,8 @@ from smartwriter.memory.proposal import DEFAULT_FILE, Proposal
 from smartwriter.memory.proposals import Proposals
 from smartwriter.memory.snapshot import Memory
 from smartwriter.system.threads import to_the_end
-from smartwriter.tasks.draft_text import DraftText, current_number, text_of
+from smartwriter.tasks.draft_text import DraftText
+from smartwriter.tasks.revisions import current_number, text_of
 from smartwriter.tasks.values import Revision
 from smartwriter.text.passages import Edit
 from smartwriter.turns.keeper import Keeper

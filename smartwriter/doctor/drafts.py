@@ -17,7 +17,7 @@ from smartwriter.sessions.sdk import sdk_reads
 from smartwriter.sessions.transcript import Message, answer_to, messages, relinked, stretches
 from smartwriter.storage.salvage import Entry
 from smartwriter.tasks.commands import is_command
-from smartwriter.tasks.draft_text import current_number, sha256_of
+from smartwriter.tasks.revisions import current_number, sha256_of
 from smartwriter.tasks.values import ANSWERED, UNFILED, Draft, Revision, Task, Turn, TurnState, why_closed
 from smartwriter.workspace import Workspace
 from smartwriter.writing.recovery import recover

@@ -16,7 +16,7 @@ from smartwriter.errors import DraftBusy
 from smartwriter.files.names import is_plain_name, original, readable_name
 from smartwriter.memory.collection import Collection
 from smartwriter.storage.records import V, from_line
-from smartwriter.tasks.draft_text import sha256_of
+from smartwriter.tasks.revisions import sha256_of
 from smartwriter.tasks.values import MAIN, UNFILED, Draft, Origin, Revision, Task, Turn
 from smartwriter.trials.forking import clear_leftovers
 from smartwriter.workspace import Workspace

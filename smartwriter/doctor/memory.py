@@ -8,7 +8,7 @@ from pathlib import Path
 import smartwriter.system.bounds as bounds
 from smartwriter.doctor.finding import Finding
 from smartwriter.memory.proposal import UNDER_WAY
-from smartwriter.tasks.draft_text import sha256_of_bytes
+from smartwriter.tasks.revisions import sha256_of_bytes
 from smartwriter.workspace import Workspace
 
 

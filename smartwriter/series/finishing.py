@@ -29,8 +29,9 @@ from smartwriter.memory.series import Series
 from smartwriter.open_draft import OpenDraft
 from smartwriter.series.summary import Summarise, Summary, links_of, summarised
 from smartwriter.storage.records import now
-from smartwriter.tasks.draft_text import MAX_TEXT_BYTES, DraftText, current_number, text_of
+from smartwriter.tasks.draft_text import DraftText
 from smartwriter.tasks.manager import TaskManager
+from smartwriter.tasks.revisions import MAX_TEXT_BYTES, current_number, text_of
 from smartwriter.tasks.values import Finished, Task
 from smartwriter.text.sameness import normal
 from smartwriter.workspace import Workspace

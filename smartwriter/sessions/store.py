@@ -28,10 +28,10 @@ import smartwriter.files.durable as durable
 import smartwriter.storage.encoding as encoding
 import smartwriter.storage.journal as journal
 import smartwriter.storage.reading as reading
-import smartwriter.system.bounds as bounds
 import smartwriter.system.children as forks
 import smartwriter.system.roots as roots
 from smartwriter.files.names import original, project_name, session_name
+from smartwriter.sessions.prefix import prefix
 from smartwriter.sessions.summaries import Summaries
 from smartwriter.storage.interface import Durability
 from smartwriter.storage.places import Places
@@ -196,7 +196,7 @@ class FileSessionStore:
         :raises FileNotFoundError: :raises KeyError: there is no such entry.
         """
         with reading.collector_paused():
-            data, replacements = _up_to(self.path(key), last_entry)
+            data, replacements = prefix(self.path(key), last_entry)
         own: list[dict[str, Any]] = [{"type": "custom-title", "customTitle": title, "sessionId": session_id}]
         if replacements:  # of tool results too long to be sent: the CLI heeds only those of its own session
             own.append({"type": "content-replacement", "sessionId": session_id, "replacements": replacements})
@@ -365,68 +365,3 @@ def _unique(entries: Iterator[Entry]) -> Iterator[Entry]:
                 continue
             seen.add(mark)
         yield entry
-
-
-def _up_to(path: Path, last_entry: str) -> tuple[bytes, list[Any]]:
-    """A transcript's bytes up to and including an entry, whole lines alone; and what its results were
-    replaced by. :raises KeyError: there is no such entry."""
-    data = bounds.read_record(path)
-    end = _end_of_entry(data, last_entry)
-    if end is None or not _looks_whole(data, end):
-        return _saved_up_to(path, last_entry)
-    replacements: list[Any] = []
-    at = -1
-    while (at := data.find(b'"content-replacement"', at + 1, end)) >= 0:
-        replacements += _replacements(
-            encoding.decode(data[data.rfind(b"\n", 0, at) + 1 : data.find(b"\n", at)])
-        )
-    return data[:end], replacements
-
-
-def _end_of_entry(data: bytes, uuid: str) -> int | None:
-    """The offset after the first line that is an entry of this uuid; None where that takes a closer look."""
-    mark, at = b'"%s"' % encoding.encode_string(uuid), -1
-    for _ in range(_MOST_MENTIONS):
-        if (at := data.find(mark, at + 1)) < 0 or (end := data.find(b"\n", at)) < 0:
-            return None
-        entry = encoding.decode(data[data.rfind(b"\n", 0, at) + 1 : end])
-        if entry and entry.get("uuid") == uuid:
-            return end + 1
-        at = end  # others, that name it, may come before
-    return None
-
-
-_MOST_MENTIONS = 64
-
-
-def _looks_whole(data: bytes, end: int) -> bool:
-    """Whether each line up to an offset begins and ends as an object does: torn ones do not."""
-    at = 0
-    while at < end:
-        line_end = data.index(b"\n", at)
-        if data[at] != _OPEN or data[line_end - 1] != _CLOSE:
-            return False
-        at = line_end + 1
-    return True
-
-
-_OPEN, _CLOSE = b"{}"
-
-
-def _replacements(entry: Entry | None) -> list[Any]:
-    match entry:
-        case {"type": "content-replacement", "replacements": list(replacements)}:
-            return replacements
-    return []
-
-
-def _saved_up_to(path: Path, last_entry: str) -> tuple[bytes, list[Any]]:
-    """As :func:`_up_to`, of a transcript that may be damaged."""
-    kept: list[Entry] = []
-    replacements: list[Any] = []
-    for _, entry in reading.stream(path):
-        kept.append(entry)
-        replacements += _replacements(entry)
-        if entry.get("uuid") == last_entry:
-            return b"".join(map(encoding.encode, kept)), replacements
-    raise KeyError(last_entry)

@@ -16,8 +16,7 @@ lies beside it: then a crash came before the last step, which is made up for.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -29,13 +28,19 @@ from smartwriter.errors import Invalid, RevisionNotFound, TextConflict
 from smartwriter.files.utf8 import decoded
 from smartwriter.files.whole import once_saved
 from smartwriter.storage.interface import Journal, Transaction
-from smartwriter.storage.records import from_line, to_line
-from smartwriter.storage.salvage import Entry
-from smartwriter.tasks.commands import is_command
-from smartwriter.tasks.values import ANSWERED, DIED, Author, Breaks, Revision, Source, Turn
+from smartwriter.storage.records import from_line
+from smartwriter.tasks.revisions import (
+    check_text,
+    current_number,
+    edited_base,
+    line_of,
+    next_revision,
+    sha256_of_bytes,
+    text_of,
+)
+from smartwriter.tasks.values import Author, Breaks, Revision, Source
 from smartwriter.text.passages import Edit, appended, edited, in_the_manner_of
 
-MAX_TEXT_BYTES = 1 << 20
 _TOLD_BY = 2
 """Revisions: the one that has the text, and the one before it, for a crash between them and the file."""
 
@@ -152,7 +157,7 @@ class DraftText:
             if author == "model":
                 text = in_the_manner_of(text_of(draft), text)
             check_text(text)
-            revision = _next_revision(draft, text, author, turn, source, paragraphs)
+            revision = next_revision(draft, text, author, turn, source, paragraphs)
             if base is not None and current_number(draft) != base and text != text_of(draft):
                 self._put_aside(transaction, draft, revision)
             self._append(transaction, revision, text_of(draft))
@@ -178,10 +183,10 @@ class DraftText:
                 text = edited(text_of(draft), edits, known)
                 check_text(text)
             except Invalid:
-                if (theirs := _edited_base(draft, edits, base)) is None:
+                if (theirs := edited_base(draft, edits, base)) is None:
                     raise
-                self._put_aside(transaction, draft, _next_revision(draft, theirs, "model", turn))
-            revision = _next_revision(draft, text, "model", turn)
+                self._put_aside(transaction, draft, next_revision(draft, theirs, "model", turn))
+            revision = next_revision(draft, text, "model", turn)
             self._append(transaction, revision, text_of(draft))
         return revision
 
@@ -197,7 +202,7 @@ class DraftText:
             draft = self._catch_up(transaction, turn)
             text = appended(text_of(draft), addition, after)
             check_text(text)
-            revision = _next_revision(draft, text, "model", turn)
+            revision = next_revision(draft, text, "model", turn)
             self._append(transaction, revision, text_of(draft))
         return revision
 
@@ -243,10 +248,10 @@ class DraftText:
             text = in_the_manner_of(text_of(revisions), text)
             if any(earlier.turn == turn and earlier.text == text for earlier in revisions):
                 return None
-            revision = _next_revision(revisions, text, "model", turn, source)
+            revision = next_revision(revisions, text, "model", turn, source)
             revision = revision.model_copy(update={"aside": True, "cut_off": True})
             revision = revision.model_copy(update={"breaks": breaks, "call": call})
-            transaction.append([_line(revision)])
+            transaction.append([line_of(revision)])
         return revision
 
     def put_away(self) -> None:
@@ -269,8 +274,8 @@ class DraftText:
         if text is None or text == text_of(revisions):
             return revisions
         check_text(text, f" ({self.path})")
-        hand_edit = _next_revision(revisions, text, "writer", turn)
-        transaction.append([_line(hand_edit)])
+        hand_edit = next_revision(revisions, text, "writer", turn)
+        transaction.append([line_of(hand_edit)])
         return [*revisions, hand_edit]
 
     def _is_behind(self, revisions: list[Revision], text: str | None) -> bool:
@@ -287,11 +292,11 @@ class DraftText:
     def _append(self, transaction: Transaction, revision: Revision, before: str) -> None:
         """Record a revision and put its text in the file's place. :raises TextConflict:"""
         durable.write_document(self._next, revision.text, mode=self._mode())
-        transaction.append([_line(revision)])
+        transaction.append([line_of(revision)])
         slipped_in = self._settled(before)
         if slipped_in not in (None, before):  # saved by an editor since we looked
-            theirs = _next_revision([revision], slipped_in, "writer", revision.turn)
-            transaction.append([_line(theirs)])
+            theirs = next_revision([revision], slipped_in, "writer", revision.turn)
+            transaction.append([line_of(theirs)])
             self._next.unlink()
             raise TextConflict(theirs.number, slipped_in, revision.number)
         durable.move(self._next, self._place)
@@ -305,7 +310,7 @@ class DraftText:
         return reduce(and_, modes) if modes else None
 
     def _put_aside(self, transaction: Transaction, draft: list[Revision], revision: Revision) -> None:
-        transaction.append([_line(revision.model_copy(update={"aside": True}))])
+        transaction.append([line_of(revision.model_copy(update={"aside": True}))])
         raise TextConflict(current_number(draft), text_of(draft), revision.number)
 
     def _settled(self, recorded: str) -> str | None:
@@ -318,101 +323,3 @@ class DraftText:
         except FileNotFoundError:
             return None
         return decoded(data, str(self.path), errors="surrogatepass")
-
-
-def text_of(revisions: Iterable[Revision]) -> str:
-    """What a draft's text is after these revisions."""
-    text = ""
-    for revision in revisions:
-        text = text if revision.aside else revision.text
-    return text
-
-
-def current_number(revisions: Iterable[Revision]) -> int:
-    """Of the revision that has the draft's text; 0 before the first."""
-    return max((revision.number for revision in revisions if not revision.aside), default=0)
-
-
-def known_after(turn: Turn, revisions: Iterable[Revision]) -> int:
-    """The last revision that the model knew of when a turn had ended; 0 for none.
-
-    It knows those that it wrote itself, also where the turn's process died before it said so; but not
-    one that it wrote over a hand edit that nobody lived to tell it of. A summary of the conversation has
-    no text.
-    """
-    if is_command(turn.prompt) and turn.state in ANSWERED:
-        return 0
-    if turn.revision is not None and turn.state not in DIED:
-        return turn.revision
-    known, before = turn.revision or 0, 0
-    for revision in revisions:
-        if revision.aside:
-            continue
-        own = revision.turn == turn.number and revision.author == "model" and revision.source is None
-        if own and (before <= known or turn.revision is None):
-            known = max(known, revision.number)
-        before = revision.number
-    return known
-
-
-def shared_turn(revision: Revision) -> int:
-    """The last turn before whose end, or by whose end, a revision was written."""
-    of_model = revision.author == "model" and (revision.source is None or revision.cut_off)
-    in_the_turn = revision.author == "fork" or of_model
-    return revision.turn if in_the_turn else revision.turn - 1
-
-
-def _edited_base(revisions: list[Revision], edits: Sequence[Edit], base: int | None) -> str | None:
-    """What the edits make of an earlier revision, if they fit there."""
-    if base is None or base == current_number(revisions):
-        return None
-    with contextlib.suppress(Invalid):
-        return edited(text_of(revision for revision in revisions if revision.number <= base), edits)
-    return None
-
-
-def _next_revision(
-    revisions: Sequence[Revision],
-    text: str,
-    author: Author,
-    turn: int,
-    source: Source | None = None,
-    paragraphs: Sequence[int] = (),
-) -> Revision:
-    from smartwriter.text.differences.comparison import (
-        word_changes,  # only writing needs it, and it takes long to load
-    )
-
-    gained, lost = word_changes(text_of(revisions), text)
-    return Revision(
-        number=revisions[-1].number + 1 if revisions else 1,
-        author=author,
-        turn=turn,
-        sha256=sha256_of(text),
-        text=text,
-        gained=gained,
-        lost=lost,
-        source=source,
-        paragraphs=tuple(paragraphs),
-    )
-
-
-def _line(revision: Revision) -> Entry:
-    return {**to_line(revision, brief=True), "at": revision.at.isoformat()}
-
-
-def check_text(text: str, where: str = "") -> None:
-    """:raises Invalid: for what cannot be kept."""
-    if "\0" in text:
-        raise Invalid(f"The text holds a NUL character, which a Markdown file cannot{where}.")
-    if len(text.encode("utf-8", "surrogatepass")) > MAX_TEXT_BYTES:
-        raise Invalid(f"The text is longer than 1 MB{where}.")
-
-
-def sha256_of(text: str) -> str:
-    """As revisions record it."""
-    return sha256_of_bytes(text.encode("utf-8", "surrogatepass"))
-
-
-def sha256_of_bytes(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

@@ -16,7 +16,7 @@ from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.speakers import whole_answer
 from smartwriter.sessions.transcript import answer_to
 from smartwriter.tasks.cut_off import version_of
-from smartwriter.tasks.draft_text import current_number, text_of
+from smartwriter.tasks.revisions import current_number, text_of
 from smartwriter.tasks.values import Draft, Revision, Source, Task, check_open
 from smartwriter.text.passages import line_end_of, with_line_ends
 from smartwriter.text.words import paragraphs, spans

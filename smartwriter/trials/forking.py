@@ -15,15 +15,9 @@ from smartwriter.errors import AlreadyExists, SessionMissing, TurnNotFound
 from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.transcript import compacted_since, cut
 from smartwriter.tasks.commands import is_command
-from smartwriter.tasks.draft_text import (
-    DraftText,
-    check_text,
-    current_number,
-    known_after,
-    shared_turn,
-    text_of,
-)
+from smartwriter.tasks.draft_text import DraftText
 from smartwriter.tasks.manager import free_draft_name
+from smartwriter.tasks.revisions import check_text, current_number, known_after, shared_turn, text_of
 from smartwriter.tasks.values import (
     ANSWERED,
     DIED,

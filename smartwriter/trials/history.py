@@ -12,7 +12,7 @@ from smartwriter.errors import Invalid
 from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.speakers import prompts, whole_answer
 from smartwriter.sessions.transcript import Message, messages
-from smartwriter.tasks.draft_text import shared_turn, text_of
+from smartwriter.tasks.revisions import shared_turn, text_of
 from smartwriter.tasks.values import Draft, Revision, Task, Turn, Usage, usage_of
 from smartwriter.text.differences.comparison import Comparison, compare
 from smartwriter.text.wording import counted

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from smartwriter.open_draft import OpenDraft
-from smartwriter.tasks.draft_text import shared_turn
+from smartwriter.tasks.revisions import shared_turn
 from smartwriter.tasks.values import Draft, Revision, Task, Turn
 from smartwriter.text.differences.comparison import word_changes
 from smartwriter.workspace import Workspace

@@ -19,7 +19,8 @@ from smartwriter.events import (
     ToolAnswered,
     ToolUsed,
 )
-from smartwriter.tasks.draft_text import DraftText, text_of
+from smartwriter.tasks.draft_text import DraftText
+from smartwriter.tasks.revisions import text_of
 from smartwriter.tasks.values import Breaks, CutOff, Revision
 from smartwriter.text.passages import Edit, appended, before_more, edited
 

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from smartwriter.errors import Invalid, RevisionNotFound, TaskNotFound, TextConflict
 from smartwriter.storage.records import from_line
 from smartwriter.storage.salvage import Entry
-from smartwriter.tasks.draft_text import current_number, text_of
+from smartwriter.tasks.revisions import current_number, text_of
 from smartwriter.tasks.values import CutOff, Task, Turn
 from smartwriter.text.passages import Edit
 

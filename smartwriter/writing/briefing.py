@@ -18,7 +18,7 @@ from smartwriter.sessions.speakers import only_heard
 from smartwriter.sessions.transcript import answer_to, compacted_since
 from smartwriter.tasks.commands import is_command
 from smartwriter.tasks.cut_off import to_be_told
-from smartwriter.tasks.draft_text import current_number, known_after, text_of
+from smartwriter.tasks.revisions import current_number, known_after, text_of
 from smartwriter.tasks.values import ANSWERED, DIED, Draft, Revision, Task, Turn, TurnState
 from smartwriter.workspace import Workspace
 

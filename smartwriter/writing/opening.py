@@ -12,7 +12,7 @@ from smartwriter.errors import SessionMissing
 from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.transcript import resume_point
 from smartwriter.storage.records import now
-from smartwriter.tasks.draft_text import text_of
+from smartwriter.tasks.revisions import text_of
 from smartwriter.tasks.values import ANSWERED, Draft, Task, Turn, TurnState, check_open
 from smartwriter.trials.forking import copy_session
 from smartwriter.workspace import Workspace

@@ -9,7 +9,7 @@ from typing import Any
 from bench.ratio import Clock, Got, Row, Samples, Target, interleaved, shown
 from smartwriter.storage.journal import Journal
 from smartwriter.storage.records import to_line
-from smartwriter.tasks.draft_text import sha256_of
+from smartwriter.tasks.revisions import sha256_of
 from smartwriter.tasks.values import MAIN, Draft, Revision, Task
 from smartwriter.workspace import Workspace
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.ratio import Clock, Got, Row, Samples, Target, Timed, interleaved, shown
 from smartwriter.storage.journal import Journal
 from smartwriter.storage.records import to_line
-from smartwriter.tasks.draft_text import sha256_of
+from smartwriter.tasks.revisions import sha256_of
 from smartwriter.tasks.values import MAIN, Revision, Task
 from smartwriter.text.differences.comparison import compare
 from smartwriter.text.differences.pairing import continued

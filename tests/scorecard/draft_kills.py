@@ -39,7 +39,7 @@ from smartwriter.agent.tools import DraftTools
 from smartwriter.errors import Invalid, TextConflict
 from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.transcript import cut
-from smartwriter.tasks.draft_text import current_number, sha256_of, text_of
+from smartwriter.tasks.revisions import current_number, sha256_of, text_of
 from smartwriter.tasks.values import MAIN, Revision, Task, Turn, TurnState
 from smartwriter.text.words import paragraphs
 from smartwriter.trials.edits import pick, put_back, version

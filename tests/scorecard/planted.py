@@ -248,7 +248,7 @@ _DRAFTS = [
     Mutation(
         "a hand edit is written over",
         "DraftText._catch_up",
-        "transaction.append([_line(hand_edit)])",
+        "transaction.append([line_of(hand_edit)])",
         "return revisions",
         "test_draft_text.py::test_a_hand_edit_in_the_middle_of_a_turn_is_not_lost",
     ),
@@ -276,8 +276,8 @@ _DRAFTS = [
     Mutation(
         "the text is in its file before it is recorded",
         "DraftText._append",
-        "        transaction.append([_line(revision)])\n        slipped_in = self._settled(before)\n",
-        "        durable.move(self._next, self._place)\n        transaction.append([_line(revision)])\n"
+        "        transaction.append([line_of(revision)])\n        slipped_in = self._settled(before)\n",
+        "        durable.move(self._next, self._place)\n        transaction.append([line_of(revision)])\n"
         "        return\n        slipped_in = self._settled(before)\n",
         "test_draft_text.py::test_a_crash_before_the_revision_leaves_no_trace",
     ),

@@ -13,7 +13,8 @@ import smartwriter.files.whole as whole
 import smartwriter.storage.journal as journal
 from smartwriter.errors import Invalid, JournalError, RevisionNotFound, TextConflict
 from smartwriter.storage.journal import Journal
-from smartwriter.tasks.draft_text import MAX_TEXT_BYTES, DraftText, HandEdit, known_after
+from smartwriter.tasks.draft_text import DraftText, HandEdit
+from smartwriter.tasks.revisions import MAX_TEXT_BYTES, known_after
 from smartwriter.tasks.values import Turn, TurnState
 from smartwriter.text.passages import Edit
 
