@@ -41,8 +41,10 @@ class OpenDraft:
         return cls(workspace, task, draft.name)
 
     def now(self) -> OpenDraft:
-        """The same draft in its task as that is by now. :raises TaskNotFound:"""
-        return OpenDraft(self.workspace, self.workspace.tasks.find(self.task.id), self.name)
+        """The same draft in its task as that is by now. :raises TaskNotFound, DraftNotFound:"""
+        tasks = self.workspace.tasks
+        task = tasks.find(self.task.id)
+        return OpenDraft(self.workspace, task, tasks.draft(task, self.name).name)
 
     def sibling(self, name: str) -> OpenDraft:
         """Another draft of the same task."""

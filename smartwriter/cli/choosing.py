@@ -10,9 +10,9 @@ from smartwriter.cli.app import as_json, in_workspace, print_json
 from smartwriter.cli.terminal import secho
 from smartwriter.errors import Invalid
 from smartwriter.open_draft import OpenDraft
-from smartwriter.tasks.values import Choice, Task
-from smartwriter.text.words import paragraphs
-from smartwriter.trials.edits import Version, pick, version
+from smartwriter.trials.choosing import choose, give_reason, new_paragraphs, propose_reason
+from smartwriter.trials.edits import pick
+from smartwriter.trials.version import Version, version
 from smartwriter.workspace import Workspace
 
 
@@ -32,11 +32,11 @@ def pick_command(
 
     A paragraph takes the place of the one that it is a version of.
     """
-    theirs = _with_text(version(workspace, origin))
-    task, draft = workspace.tasks.resolve(target)
+    theirs = version(workspace, origin).needed()
+    ours = OpenDraft.at(workspace, target)
     if not numbers:
-        numbers = tuple(_asked(theirs, workspace.text(task, draft.name).read()))
-    picked = pick(workspace, theirs, task, draft, numbers, after)
+        numbers = tuple(_asked(theirs, ours.text.read()))
+    picked = pick(theirs, ours, numbers, after)
     if json_:
         revision = picked.revision and picked.revision.model_dump(mode="json", exclude={"text"})
         print_json({"revision": revision, "placed": picked.placed})
@@ -44,18 +44,12 @@ def pick_command(
     for sentence in picked.placed:
         click.echo(sentence)
     if picked.revision is not None:
-        click.echo(f"{task.address(draft.name)} has revision {picked.revision.number} now.")
+        click.echo(f"{ours.address} has revision {picked.revision.number} now.")
 
 
 def _asked(theirs: Version, ours: str) -> list[int]:
-    there = set(paragraphs(ours))
-    different = [
-        (number, text) for number, text in enumerate(paragraphs(theirs.text), 1) if text not in there
-    ]
-    if not different:
-        raise Invalid(f"Every paragraph of {theirs} is there already.")
     chosen = []
-    for number, text in different:
+    for number, text in new_paragraphs(theirs, ours):
         secho(f"\n[{number}]", fg="cyan")
         click.echo(text)
         if click.confirm("Take it?", default=False):
@@ -71,7 +65,7 @@ def _asked(theirs: Version, ours: str) -> list[int]:
 @in_workspace
 def blind_command(workspace: Workspace, first: str, second: str) -> None:
     """Read two texts without their names, in random order, and pick the better one."""
-    texts = [_with_text(version(workspace, address)) for address in (first, second)]
+    texts = [version(workspace, address).needed() for address in (first, second)]
     if texts[0].text == texts[1].text:
         raise Invalid(f"{texts[0]} and {texts[1]} are the same text.")
     random.shuffle(texts)
@@ -83,38 +77,15 @@ def blind_command(workspace: Workspace, first: str, second: str) -> None:
         click.echo("Nothing was recorded.")
         return
     chosen, other = texts if answer == "1" else reversed(texts)
-    choice = Choice(chosen=str(chosen), other=str(other))
-    workspace.tasks.choose(chosen.task.id, choice)  # whatever becomes of the next question
+    choice = choose(chosen, other)  # whatever becomes of the next question
     click.echo(f"You chose {chosen}, over {other}.")
     why = click.prompt("Why? (one line, or nothing)", default="", show_default=False)
     if why.strip():
-        workspace.tasks.update(chosen.task.id, lambda task: _with_reason(task, choice, why.strip()))
-    if why.strip() and workspace.task_collection(chosen.task).memory().hashes:
-        _propose(workspace, chosen, why)
-    if chosen.draft.name != chosen.task.current:
-        click.echo(f"To go on with it: smartwriter adopt {chosen.task.address(chosen.draft.name)}")
-
-
-def _with_reason(task: Task, choice: Choice, why: str) -> Task:
-    choices = tuple(
-        one.model_copy(update={"why": why}) if one.at == choice.at and one.chosen == choice.chosen else one
-        for one in task.choices
-    )
-    return task.model_copy(update={"choices": choices})
-
-
-def _propose(workspace: Workspace, chosen: Version, why: str) -> None:
-    """What made a text the better one may be what the whole series should be like."""
-    series = workspace.task_series(chosen.task)
-    collection = series.collection
-    if not click.confirm(f"Propose that for the memory of {collection.name}?", default=False):
-        return
-    turn = OpenDraft(workspace, chosen.task, chosen.draft.name).next_turn() - 1
-    series.proposals.propose(why, task=chosen.task.id, draft=chosen.draft.name, turn=max(turn, 0))
-    click.echo(f"Decide on it with: smartwriter memory review {collection.name}")
-
-
-def _with_text(found: Version) -> Version:
-    if not found.text:
-        raise Invalid(f"{found.task.address(found.draft.name)} has no text yet.")
-    return found
+        give_reason(chosen, choice, why.strip())
+    collection = workspace.task_collection(chosen.of.task)
+    question = f"Propose that for the memory of {collection.name}?"
+    if why.strip() and collection.memory().hashes and click.confirm(question, default=False):
+        propose_reason(chosen, why)
+        click.echo(f"Decide on it with: smartwriter memory review {collection.name}")
+    if chosen.of.name != chosen.of.task.current:
+        click.echo(f"To go on with it: smartwriter adopt {chosen.of.address}")

@@ -54,12 +54,12 @@ def compare_command(
     json_: bool,
 ) -> None:
     """Show what differs from A to B: drafts as TASK[@DRAFT][:REVISION], or files."""
-    from smartwriter.cli.addresses import text_of
     from smartwriter.pages.comparison import compared, comparison_page
+    from smartwriter.trials.version import named_text
 
     if page not in (None, output.STDOUT):
         output.check(page, force=force)
-    found = compared(text_of(workspace, before), text_of(workspace, after))
+    found = compared(named_text(workspace, before), named_text(workspace, after))
     if page == output.STDOUT:
         click.echo(comparison_page(found, all_=all_), nl=False)
         return

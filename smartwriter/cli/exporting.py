@@ -63,11 +63,11 @@ def _export_text(workspace: Workspace, wanted: str, output: Path | None, verse: 
 
 
 def _document(workspace: Workspace, wanted: str) -> Document:
-    from smartwriter.cli.addresses import text_of
     from smartwriter.export.document import Document
     from smartwriter.text.words import count
+    from smartwriter.trials.version import named_text
 
-    label, text = text_of(workspace, wanted)
+    label, text = named_text(workspace, wanted)
     extra = {"label": label, "counts": dataclasses.asdict(count(text))}
     try:
         task, draft, _ = workspace.tasks.resolve_revision(wanted)
@@ -85,9 +85,10 @@ def _export_history(workspace: Workspace, wanted: str, output: Path | None) -> N
     task, draft, revision = workspace.tasks.resolve_revision(wanted)
     if revision is not None:
         raise Invalid(f"A history is of a whole draft; leave out the :{revision}.")
+    at_hand = OpenDraft(workspace, task, draft.name)
     with contextlib.suppress(Invalid, OSError):  # then the history says that the file differs
-        OpenDraft(workspace, task, draft.name).take_hand_edit()
-    history = history_of(workspace, task, draft)
+        at_hand.take_hand_edit()
+    history = history_of(at_hand)
     if output is None:
         click.echo(history_markdown(history), nl=False)
     else:

@@ -10,6 +10,7 @@ import click
 from smartwriter.cli.app import as_json, in_workspace, print_json
 from smartwriter.cli.review import memory_command
 from smartwriter.errors import Invalid
+from smartwriter.open_draft import OpenDraft
 from smartwriter.series.reliance import Relied
 from smartwriter.series.staleness import Stale, stale
 from smartwriter.trials.what_if import adopt_memory
@@ -133,6 +134,6 @@ def _reasons(one: Stale) -> list[str]:
 @in_workspace
 def adopt_memory_command(workspace: Workspace, address: str) -> None:
     """Make a what-if draft's memory the collection's own."""
-    task, draft = workspace.tasks.resolve(address)
-    for path in adopt_memory(workspace, task, draft):
-        click.echo(f"{path} has the text of {task.address(draft.name)}'s version now.")
+    draft = OpenDraft.at(workspace, address)
+    for path in adopt_memory(draft):
+        click.echo(f"{path} has the text of {draft.address}'s version now.")

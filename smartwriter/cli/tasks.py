@@ -172,14 +172,8 @@ def adopt_command(workspace: Workspace, address: str) -> None:
 @in_workspace
 def drop_command(workspace: Workspace, address: str) -> None:
     """Put a draft away. Its text goes to the trash; restore takes it up again."""
-    task, draft = workspace.tasks.resolve(address)
-    workspace.tasks.without(task, draft.name)  # where it may not be dropped, nothing is locked
-    with OpenDraft(workspace, task, draft.name).lease():  # not under a process that is writing it
-        task = workspace.tasks.find(task.id)  # as it is now: it may have been adopted, or its folder moved
-        workspace.tasks.without(task, draft.name)
-        OpenDraft(workspace, task, draft.name).take_hand_edit()
-        # The file first: where it cannot be moved, the draft is not dropped; after a crash in
-        # between, its next turn writes it again.
-        workspace.text(task, draft.name).put_away()
-        workspace.tasks.drop(task.id, draft.name)
-    click.echo(f"Dropped {task.address(draft.name)}.")
+    from smartwriter.trials.dropping import drop
+
+    draft = OpenDraft.at(workspace, address)
+    drop(draft)
+    click.echo(f"Dropped {draft.address}.")

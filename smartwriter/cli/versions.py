@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import anyio
@@ -15,9 +15,12 @@ from smartwriter.errors import Invalid
 from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.values import Draft, Revision, Task, Turn
 from smartwriter.text.wording import shortened
-from smartwriter.trials.edits import put_back, take_answer, version
-from smartwriter.trials.provenance import Mark, Provenance, provenance
+from smartwriter.trials.blame import Blamed, blame
+from smartwriter.trials.dropping import dropped, take_up
+from smartwriter.trials.edits import put_back, take_answer
+from smartwriter.trials.provenance import Mark
 from smartwriter.trials.timeline import Branch, Change, timeline
+from smartwriter.trials.version import version
 from smartwriter.workspace import Workspace
 
 _PROMPT_CHARACTERS = 60
@@ -35,7 +38,7 @@ def log_command(workspace: Workspace, address: str, json_: bool) -> None:
     """
     task, draft = workspace.tasks.resolve(address)
     for name in task.live_drafts:
-        _record_hand_edit(workspace, task, name)
+        _record_hand_edit(OpenDraft(workspace, task, name))
     branches = timeline(workspace, task, draft.name if "@" in address else None)
     if json_:
         print_json([_branch_fields(branch) for branch in branches])
@@ -124,9 +127,10 @@ def _branch_fields(branch: Branch) -> dict[str, Any]:
 def text_command(workspace: Workspace, address: str, json_: bool) -> None:
     """Print a draft's text, or an earlier version of it."""
     task, draft, number = workspace.tasks.resolve_revision(address)
-    text = workspace.text(task, draft.name)
+    at_hand = OpenDraft(workspace, task, draft.name)
+    text = at_hand.text
     if number is None:
-        _record_hand_edit(workspace, task, draft.name)
+        _record_hand_edit(at_hand)
     said = text.read() if number is None else text.revision(number).text
     if number is None and said and not text.path.exists():
         secho(f"{text.path} is missing; this is the last text that was recorded.", err=True, fg="yellow")
@@ -137,9 +141,9 @@ def text_command(workspace: Workspace, address: str, json_: bool) -> None:
         click.echo(said.rstrip("\r\n"))
 
 
-def _record_hand_edit(workspace: Workspace, task: Task, draft: str) -> None:
+def _record_hand_edit(draft: OpenDraft) -> None:
     try:
-        OpenDraft(workspace, task, draft).take_hand_edit()
+        draft.take_hand_edit()
     except OSError:  # on a disk that takes nothing now, what is there can be read all the same
         return
     except Invalid as error:  # and so it can beside a file that cannot be kept as it is
@@ -151,34 +155,18 @@ def _record_hand_edit(workspace: Workspace, task: Task, draft: str) -> None:
 @in_workspace
 def restore_command(workspace: Workspace, address: str) -> None:
     """Put an earlier version of a text back as a new one; or take a dropped draft up again."""
-    if (dropped := _dropped(workspace, address)) is not None:
-        task, name = dropped
-        workspace.tasks.take_up(task.id, name)
-        OpenDraft(workspace, task, name).take_hand_edit(restore=True)
-        click.echo(f"{task.address(name)} is a draft again.")
+    if (draft := dropped(workspace, address)) is not None:
+        take_up(draft)
+        click.echo(f"{draft.address} is a draft again.")
         return
-    task, draft, number = workspace.tasks.resolve_revision(address)
+    task, found, number = workspace.tasks.resolve_revision(address)
     if number is None:
         raise Invalid(
-            f"Say which version to put back, as in {task.address(draft.name)}:3; "
+            f"Say which version to put back, as in {task.address(found.name)}:3; "
             f"see them with: smartwriter log {task.id}"
         )
-    revision = put_back(workspace, version(workspace, address))
-    click.echo(f"{task.address(draft.name)}:{revision.number} has the text of :{number} again.")
-
-
-def _dropped(workspace: Workspace, address: str) -> tuple[Task, str] | None:
-    title, at, name = address.rpartition("@")
-    if not at:
-        return None
-    for task in workspace.tasks.all():
-        if task.id == title and name in task.drafts:
-            return (task, name) if task.drafts[name].dropped else None
-    try:
-        task = workspace.tasks.find(title)
-    except LookupError:
-        return None
-    return (task, name) if name in task.drafts and task.drafts[name].dropped else None
+    revision = put_back(version(workspace, address))
+    click.echo(f"{task.address(found.name)}:{revision.number} has the text of :{number} again.")
 
 
 @click.command()
@@ -190,11 +178,11 @@ def rewind_command(workspace: Workspace, address: str, to: int, name: str | None
     """Go back to a turn, text and conversation; what came after it stays in its own draft."""
     from smartwriter.trials.forking import rewind
 
-    task, draft = workspace.tasks.resolve(address)
-    rewound = anyio.run(rewind, workspace, task, draft, to, name)
+    origin = OpenDraft.at(workspace, address)
+    rewound = anyio.run(rewind, origin, to, name)
     click.echo(
-        f"{task.address(rewound.name)} is the current draft now, at turn {to}; "
-        f"all of {task.address(draft.name)} is still there."
+        f"{origin.task.address(rewound.name)} is the current draft now, at turn {to}; "
+        f"all of {origin.address} is still there."
     )
 
 
@@ -211,9 +199,9 @@ def take_command(workspace: Workspace, address: str, turn: int | None) -> None:
     if number is not None and turn is not None:
         raise Invalid("Name a version or a turn, not both.")
     if number is None:
-        revision = take_answer(workspace, task, draft, turn)
+        revision = take_answer(OpenDraft(workspace, task, draft.name), turn)
     else:
-        revision = put_back(workspace, version(workspace, address))
+        revision = put_back(version(workspace, address))
     assert revision.source is not None
     if revision.source.turn is None:
         click.echo(f"{revision.source} is the text now (revision {revision.number}).")
@@ -230,64 +218,32 @@ def take_command(workspace: Workspace, address: str, turn: int | None) -> None:
 @in_workspace
 def blame_command(workspace: Workspace, address: str, json_: bool) -> None:
     """Say of each paragraph who wrote it, in which turn, and with which memory files."""
-    found = version(workspace, address)
-    if not found.text:
-        raise Invalid(f"{found.task.address(found.draft.name)} has no text yet.")
-    history = _Histories(workspace)
-    paragraphs = provenance(history.revisions, found.task.id, found.draft.name, found.number)
+    paragraphs = blame(version(workspace, address))
     if json_:
-        print_json([_provenance_fields(history, one) for one in paragraphs])
+        print_json([_blamed_fields(one) for one in paragraphs])
         return
     for number, one in enumerate(paragraphs, 1):
-        click.echo(f"{number:>3}  {shortened(one.text, _PARAGRAPH_CHARACTERS)}")
-        secho(f"     {_mark(one.origin)}", dim=True)
-        if one.changed != one.origin:
-            secho(f"     changed by {_mark(one.changed)}", dim=True)
-        if version_number := history.memory_version(one.changed):
-            secho(f"     with version {version_number} of the memory", dim=True)
-        elif memory := history.memory(one.changed):
-            files = ", ".join(f"{name} {sha256[:8]}" for name, sha256 in memory.items())
+        made = one.made
+        click.echo(f"{number:>3}  {shortened(made.text, _PARAGRAPH_CHARACTERS)}")
+        secho(f"     {_mark(made.origin)}", dim=True)
+        if made.changed != made.origin:
+            secho(f"     changed by {_mark(made.changed)}", dim=True)
+        if one.memory_version:
+            secho(f"     with version {one.memory_version} of the memory", dim=True)
+        elif one.memory:
+            files = ", ".join(f"{name} {sha256[:8]}" for name, sha256 in one.memory.items())
             secho(f"     with {files}", dim=True)
-
-
-class _Histories:
-    """Revisions and turns, by task and draft."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._tasks = {task.id: task for task in workspace.tasks.all()}
-
-    def revisions(self, task: str, draft: str) -> Sequence[Revision]:
-        known = self._tasks.get(task)
-        return self._workspace.text(known, draft).revisions() if known else []
-
-    def memory(self, mark: Mark) -> dict[str, str]:
-        """The memory files that a mark's turn had, and their sha256; none for the writer's own."""
-        task = self._tasks.get(mark.task)
-        if task is None or mark.author != "model":
-            return {}
-        turns = self._workspace.tasks.turns(task, mark.draft)
-        return next((dict(turn.memory) for turn in turns if turn.number == mark.turn), {})
-
-    def memory_version(self, mark: Mark) -> int | None:
-        """The number that ``memory log`` gives to what a mark's turn had; of the last such one."""
-        memory = self.memory(mark)
-        if not memory:
-            return None
-        log = self._workspace.versions.log(self._tasks[mark.task].collection)
-        numbers = [number for number, version in enumerate(log, 1) if dict(version.files) == memory]
-        return max(numbers, default=None)
 
 
 def _mark(mark: Mark) -> str:
     return f"{mark.author}, turn {mark.turn}, {mark.task}@{mark.draft}:{mark.revision}"
 
 
-def _provenance_fields(history: _Histories, one: Provenance) -> dict[str, Any]:
+def _blamed_fields(one: Blamed) -> dict[str, Any]:
     return {
-        "text": one.text,
-        "origin": dataclasses.asdict(one.origin),
-        "changed": dataclasses.asdict(one.changed),
-        "memory": history.memory(one.changed),
-        "memory_version": history.memory_version(one.changed),
+        "text": one.made.text,
+        "origin": dataclasses.asdict(one.made.origin),
+        "changed": dataclasses.asdict(one.made.changed),
+        "memory": one.memory,
+        "memory_version": one.memory_version,
     }

@@ -116,9 +116,11 @@ def fork_command(
         raise Invalid("Variants need a prompt (-p), and get their names by themselves.")
     if prompt is not None:
         checked_prompt(prompt)
-    other_memory = what_if(workspace, task, draft, memory)
+    other_memory = what_if(OpenDraft(workspace, task, draft.name), memory)
 
-    make = partial(fork, workspace, task, draft, at=at, revision=revision, name=name, memory=other_memory)
+    make = partial(
+        fork, OpenDraft(workspace, task, draft.name), at=at, revision=revision, name=name, memory=other_memory
+    )
     forks = anyio.run(_several, make, variants or 1)
     for new in forks:
         if json_:  # before events, a line each as they are

@@ -15,6 +15,7 @@ from smartwriter.doctor.finding import Finding
 from smartwriter.errors import DraftBusy
 from smartwriter.files.names import is_plain_name, original, readable_name
 from smartwriter.memory.collection import Collection
+from smartwriter.open_draft import OpenDraft
 from smartwriter.storage.records import V, from_line
 from smartwriter.tasks.revisions import sha256_of
 from smartwriter.tasks.values import MAIN, UNFILED, Draft, Origin, Revision, Task, Turn
@@ -114,7 +115,7 @@ def _cut_off(workspace: Workspace, task: Task, name: str, path: Path, meaning: s
 def _clear_fork(workspace: Workspace, task: Task, name: str) -> None:
     with contextlib.suppress(DraftBusy), workspace.fork_lease(task):
         if name not in workspace.tasks.find(task.id).drafts:  # perhaps it was made anew by now
-            clear_leftovers(workspace, task, name)
+            clear_leftovers(OpenDraft(workspace, task, name))
 
 
 def _was_forked(path: Path, known: set[Path], uuids: dict[Path, set[str]]) -> bool:

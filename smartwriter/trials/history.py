@@ -13,11 +13,10 @@ from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.speakers import prompts, whole_answer
 from smartwriter.sessions.transcript import Message, messages
 from smartwriter.tasks.revisions import shared_turn, text_of
-from smartwriter.tasks.values import Draft, Revision, Task, Turn, Usage, usage_of
+from smartwriter.tasks.values import Revision, Turn, Usage, usage_of
 from smartwriter.text.differences.comparison import Comparison, compare
 from smartwriter.text.wording import counted
 from smartwriter.text.words import count_words
-from smartwriter.workspace import Workspace
 
 _COMPACTION = "compaction"
 
@@ -57,16 +56,15 @@ class History:
 # From a workspace ----------------------------------------------------------------------------
 
 
-def history_of(workspace: Workspace, task: Task, draft: Draft) -> History:
+def history_of(draft: OpenDraft) -> History:
     """All that is recorded of a draft. Blocking.
 
     :raises SessionMissing: as :meth:`OpenDraft.conversation`.
     """
-    turns = OpenDraft(workspace, task, draft.name).turns_now()
-    contents = OpenDraft(workspace, task, draft.name).conversation(turns)
+    turns = draft.turns_now()
+    contents = draft.conversation(turns)
     said = messages(contents.entries, prompts(turns))
-    path = OpenDraft(workspace, task, draft.name).transcript.path
-    text = workspace.text(task, draft.name)
+    path, text = draft.transcript.path, draft.text
     revisions = text.revisions()
     warnings = [
         f"The transcript is damaged at byte {stretch.offset}, {stretch.length} bytes: {path}"
@@ -78,17 +76,17 @@ def history_of(workspace: Workspace, task: Task, draft: Draft) -> History:
     except Invalid as error:  # not UTF-8: its revisions can be read all the same
         warnings.append(str(error))
     return History(
-        title=task.title,
+        title=draft.task.title,
         steps=tuple(_in_order(_turn_steps(turns, said), revisions)),
-        facts=tuple(_header(task, draft, turns, revisions)),
+        facts=tuple(_header(draft, turns, revisions)),
         warnings=tuple(warnings),
     )
 
 
-def _header(task: Task, draft: Draft, turns: list[Turn], revisions: list[Revision]) -> Iterable[str]:
-    yield f"{task.address(draft.name)} · {task.collection} · started {_time(task.created_at)}"
-    if draft.origin is not None:
-        yield f"Forked from {draft.origin.draft} after turn {draft.origin.turn}"
+def _header(draft: OpenDraft, turns: list[Turn], revisions: list[Revision]) -> Iterable[str]:
+    yield f"{draft.address} · {draft.task.collection} · started {_time(draft.task.created_at)}"
+    if (origin := draft.draft.origin) is not None:
+        yield f"Forked from {origin.draft} after turn {origin.turn}"
     words = count_words(text_of(revisions))
     yield f"{counted(len(turns), 'turn')} · {counted(len(revisions), 'revision')} · {counted(words, 'word')}"
     if used := _used(usage_of(turns)):

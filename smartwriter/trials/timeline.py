@@ -31,10 +31,8 @@ class Branch:
 
 def timeline(workspace: Workspace, task: Task, name: str | None = None) -> list[Branch]:
     """The history of a task's drafts, or of one of them and its forks. Blocking."""
-    histories = {
-        draft: (OpenDraft(workspace, task, draft).turns_now(), workspace.text(task, draft).revisions())
-        for draft in task.drafts
-    }
+    drafts = [OpenDraft(workspace, task, name) for name in task.drafts]
+    histories = {draft.name: (draft.turns_now(), draft.text.revisions()) for draft in drafts}
     roots = [name] if name else [draft.name for draft in task.drafts.values() if draft.origin is None]
 
     def branch(draft: Draft) -> Branch:

@@ -14,12 +14,11 @@ from smartwriter.files.utf8 import decoded
 from smartwriter.memory.files import MAX_FILE_BYTES, MemoryFile
 from smartwriter.memory.snapshot import Memory
 from smartwriter.open_draft import OpenDraft
-from smartwriter.tasks.values import Draft, Task, WhatIf
+from smartwriter.tasks.values import WhatIf
 from smartwriter.text.sameness import normal
-from smartwriter.workspace import Workspace
 
 
-def what_if(workspace: Workspace, task: Task, draft: Draft, given: Sequence[str]) -> dict[str, WhatIf]:
+def what_if(draft: OpenDraft, given: Sequence[str]) -> dict[str, WhatIf]:
     """Other versions of memory files, kept for a fork. Blocking.
 
     :param given: ``FILE=OTHER`` each: the name of a memory file, and the path of its other version.
@@ -27,18 +26,19 @@ def what_if(workspace: Workspace, task: Task, draft: Draft, given: Sequence[str]
     """
     if not given:
         return {}
-    memory = OpenDraft(workspace, task, draft.name).memory()
-    return dict(_kept(workspace, memory, draft, one) for one in given)
+    memory = draft.memory()
+    return dict(_kept(draft, memory, one) for one in given)
 
 
-def _kept(workspace: Workspace, memory: Memory, draft: Draft, given: str) -> tuple[str, WhatIf]:
+def _kept(draft: OpenDraft, memory: Memory, given: str) -> tuple[str, WhatIf]:
     name, equals, path = given.partition("=")
     if not equals:
         raise Invalid(f"{given!r} names no other memory: write FILE=OTHER, as in profile.md=bolder.md.")
     other = memory.replaced(name, _read(Path(path)))
     file, base = _file(other, name), _file(memory, name)
-    workspace.versions.keep_file(file)
-    earlier = draft.memory.get(file.name)  # the collection's own, also where the origin has another already
+    draft.workspace.versions.keep_file(file)
+    # The collection's own, also where the origin has another already.
+    earlier = draft.draft.memory.get(file.name)
     return file.name, WhatIf(sha256=file.sha256, base=earlier.base if earlier else base.sha256)
 
 
@@ -58,22 +58,21 @@ def _read(path: Path) -> str:
     return text
 
 
-def adopt_memory(workspace: Workspace, task: Task, draft: Draft) -> list[Path]:
+def adopt_memory(draft: OpenDraft) -> list[Path]:
     """Write a draft's other versions into the collection's files. Blocking.
 
     The versions before stay in ``.smartwriter/memory``. Returns the files that were written.
     :raises Invalid: for a draft without any, or a file that was changed since the fork; then none is.
     """
-    if not draft.memory:
-        raise Invalid(
-            f"{task.address(draft.name)} has the collection's own memory; there is nothing to adopt."
-        )
-    files = _changes(workspace, task, draft)  # what is refused leaves no lock file
+    if not draft.draft.memory:
+        raise Invalid(f"{draft.address} has the collection's own memory; there is nothing to adopt.")
+    workspace = draft.workspace
+    files = _changes(draft)  # what is refused leaves no lock file
     with contextlib.ExitStack() as locks:
         # In one order, or two of them could wait for each other.
         for origin in sorted({file.origin for file, _, _ in files}):
             locks.enter_context(workspace.memory_lock(origin))
-        files = _changes(workspace, task, draft)
+        files = _changes(draft)
         for file, change, text in files:
             document.change(
                 file.path,
@@ -81,18 +80,19 @@ def adopt_memory(workspace: Workspace, task: Task, draft: Draft) -> list[Path]:
                 MAX_FILE_BYTES,
             )
     workspace.tasks.update(
-        task.id, lambda task: task.with_draft(task.drafts[draft.name].model_copy(update={"memory": {}}))
+        draft.task.id, lambda task: task.with_draft(task.drafts[draft.name].model_copy(update={"memory": {}}))
     )
     return [file.path for file, _, _ in files]
 
 
-def _changes(workspace: Workspace, task: Task, draft: Draft) -> list[tuple[MemoryFile, WhatIf, str]]:
+def _changes(draft: OpenDraft) -> list[tuple[MemoryFile, WhatIf, str]]:
     """The collection's files, and what each is to become. :raises Invalid: as :func:`adopt_memory`."""
-    memory = workspace.task_collection(task).memory()
-    workspace.versions.keep(memory)
+    versions = draft.workspace.versions
+    memory = draft.workspace.task_collection(draft.task).memory()
+    versions.keep(memory)
     return [
-        (_own(memory, name, change), change, workspace.versions.needed(change.sha256, name))
-        for name, change in draft.memory.items()
+        (_own(memory, name, change), change, versions.needed(change.sha256, name))
+        for name, change in draft.draft.memory.items()
     ]
 
 

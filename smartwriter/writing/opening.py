@@ -10,11 +10,11 @@ from itertools import takewhile
 from smartwriter.agent.prompt import system_prompt
 from smartwriter.errors import SessionMissing
 from smartwriter.open_draft import OpenDraft
+from smartwriter.sessions.copying import copy_session
 from smartwriter.sessions.transcript import resume_point
 from smartwriter.storage.records import now
 from smartwriter.tasks.revisions import text_of
 from smartwriter.tasks.values import ANSWERED, Draft, Task, Turn, TurnState, check_open
-from smartwriter.trials.forking import copy_session
 from smartwriter.workspace import Workspace
 from smartwriter.writing.briefing import Briefing
 from smartwriter.writing.instruments import Instruments
@@ -103,11 +103,11 @@ class Opening:
         since = takewhile(lambda turn: turn.state not in ANSWERED, reversed(turns))
         if not any(turn.left_out for turn in since):
             return True
-        entries = OpenDraft(self._workspace, self.task, self.draft.name).transcript.read().entries
-        shortened, last_entry = resume_point(entries, turns)
+        here = OpenDraft(self._workspace, self.task, self.draft.name)
+        shortened, last_entry = resume_point(here.transcript.read().entries, turns)
         if shortened and last_entry is not None:
             session_id = str(uuid.uuid4())
-            copy_session(self._workspace, self.task, self.draft, session_id, last_entry)
+            copy_session(self._workspace.store, here.session, session_id, last_entry, self.task.title)
             self.change_session(session_id)
         return not shortened or last_entry is not None
 

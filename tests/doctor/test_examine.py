@@ -297,7 +297,7 @@ def test_the_earlier_sessions_of_a_draft_are_its_own(workspace: Workspace, task:
     """A transcript that a draft went on from under another id is no stranger's."""
     draft = task.drafts["main"]
     earlier = draft.model_copy(update={"session_id": "11111111-2222-4333-8444-555555555555"})
-    Journal(OpenDraft(workspace, task, earlier.name).transcript.path).append([entry(0)])
+    Journal(OpenDraft(workspace, task.with_draft(earlier), earlier.name).transcript.path).append([entry(0)])
     now = draft.model_copy(update={"earlier_sessions": (earlier.session_id,)})
     workspace.tasks.update(task.id, lambda task: task.with_draft(now))
     assert kinds(workspace) == []

@@ -46,7 +46,7 @@ def forked(workspace: Workspace, id: str, at: int | None = None) -> None:
     task = workspace.tasks.find(id)
 
     async def run() -> None:
-        await fork(workspace, task, task.drafts["main"], at=at)
+        await fork(OpenDraft(workspace, task, "main"), at=at)
 
     anyio.run(run)
 

@@ -69,7 +69,7 @@ def test_a_compaction_is_said(workspace: Workspace, model: OfflineModel) -> None
     ]
     assert places == sorted(places)
     assert "<command-" not in shown and "<local-" not in shown and "being continued" not in shown
-    page = history_markdown(history_of(workspace, task, task.drafts["main"]))
+    page = history_markdown(history_of(OpenDraft(workspace, task, "main")))
     assert "conversation was compacted from" in page and "being continued" not in page
     again = smartwriter(workspace.root, "write", task.id, "/compact", model=model)
     assert again.returncode == 0

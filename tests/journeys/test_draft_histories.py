@@ -41,9 +41,10 @@ from smartwriter.tasks.draft_text import DraftText
 from smartwriter.tasks.values import MAIN, Author, Draft, Origin, Revision, Source, Task, Turn, TurnState
 from smartwriter.text.passages import Edit
 from smartwriter.text.words import front_matter, paragraphs, spans
-from smartwriter.trials.edits import pick, put_back, take_answer, version
+from smartwriter.trials.edits import pick, put_back, take_answer
 from smartwriter.trials.forking import fork, rewind
 from smartwriter.trials.provenance import provenance
+from smartwriter.trials.version import version
 from smartwriter.workspace import Workspace
 
 MOST_DRAFTS = 5
@@ -406,11 +407,11 @@ class Histories(RuleBasedStateMachine):
         before = self.bytes_of(line)
         expected = line.forked(f"draft-{len(self.lines) + 1}", at, revision)
         act: Callable[[], Any] = partial(
-            fork, self.workspace, self.task, self.draft(line), at=at, revision=revision
+            fork, OpenDraft(self.workspace, self.task, self.draft(line).name), at=at, revision=revision
         )
         if back:
             assert at is not None
-            act = partial(rewind, self.workspace, self.task, self.draft(line), at)
+            act = partial(rewind, OpenDraft(self.workspace, self.task, self.draft(line).name), at)
         draft = anyio.run(act)
         assert draft.name == expected.name
         assert draft.origin == Origin(draft=line.name, turn=expected.turn - 1, revision=revision)
@@ -434,7 +435,7 @@ class Histories(RuleBasedStateMachine):
         earlier = version(self.workspace, f"{self.address(line)}:{number}")
         made = Made("writer", line.turn, line.made[number - 1].text, source=earlier.source)
         with self.unless_busy(line):
-            put_back(self.workspace, earlier)
+            put_back(earlier)
             line.put(made)
 
     @rule(which=NUMBERS, turn=NUMBERS, theirs=MAYBE)
@@ -446,7 +447,7 @@ class Histories(RuleBasedStateMachine):
         text = in_manner_of(line.shown, f"Answer {turn}.\n\nThe ferry left.\n")
         source = Source(task=self.id, draft=line.name, turn=turn)
         with self.unless_busy(line):
-            take_answer(self.workspace, self.task, self.draft(line), turn)
+            take_answer(OpenDraft(self.workspace, self.task, self.draft(line).name), turn)
             line.put(Made("model", line.turn, text, source=source))
 
     @rule(
@@ -476,7 +477,7 @@ class Histories(RuleBasedStateMachine):
         there, ours = paragraphs(origin.text), paragraphs(line.shown)
         if not there:
             with pytest.raises(ParagraphNotFound):
-                pick(self.workspace, origin, self.task, self.draft(line), [1])
+                pick(origin, OpenDraft(self.workspace, self.task, self.draft(line).name), [1])
             line.catch_up()
             return
         numbers = [1 + number % len(there) for number in numbers]
@@ -484,7 +485,12 @@ class Histories(RuleBasedStateMachine):
         before = line.shown
         line.catch_up()
         with self.unless_busy(line, unchanged_is_free=True):
-            picked = pick(self.workspace, origin, self.task, self.draft(line), numbers, after)
+            picked = pick(
+                origin,
+                OpenDraft(self.workspace, self.task, self.draft(line).name),
+                numbers,
+                after,
+            )
             if picked.revision is None:
                 assert self.text(line).read() == before
                 return

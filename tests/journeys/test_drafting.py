@@ -27,8 +27,9 @@ from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.transcript import messages
 from smartwriter.tasks.values import Draft, Task, Turn, TurnState
-from smartwriter.trials.edits import pick, put_back, take_answer, version
+from smartwriter.trials.edits import pick, put_back, take_answer
 from smartwriter.trials.forking import fork, rewind
+from smartwriter.trials.version import version
 from smartwriter.workspace import Workspace
 
 
@@ -36,7 +37,7 @@ def make_fork(
     workspace: Workspace, address: str, *, at: int | None = None, revision: int | None = None
 ) -> Draft:
     task, draft = workspace.tasks.resolve(address)
-    return anyio.run(partial(fork, workspace, task, draft, at=at, revision=revision))
+    return anyio.run(partial(fork, OpenDraft(workspace, task, draft.name), at=at, revision=revision))
 
 
 def writes(request: Request) -> Reply:
@@ -228,18 +229,18 @@ def test_what_the_writer_does_by_command_is_told(
     main = task.drafts["main"]
     model.script = lambda request: [Text("The answer in the chat.")]
     take_turn(workspace, claude, task.id, "First.")
-    assert take_answer(workspace, task, main).text == "The answer in the chat.\n"
+    assert take_answer(OpenDraft(workspace, task, main.name)).text == "The answer in the chat.\n"
     model.script = says
     take_turn(workspace, claude, task.id, "Second.")
     assert "made your answer of turn 1 the draft's text" in model.requests[-1].prompt
     workspace.text(task, "main").path.write_text("Mine.\n")
-    put_back(workspace, version(workspace, f"{task.id}:1"))
+    put_back(version(workspace, f"{task.id}:1"))
     take_turn(workspace, claude, task.id, "Third.")
     assert model.requests[-1].prompt == "Third."  # it knows that text
     trial = make_fork(workspace, task.id)
     workspace.text(task, trial.name).path.write_text("The answer in the chat.\n\nA new end.\n")
     task = workspace.tasks.find(task.id)
-    pick(workspace, version(workspace, task.address(trial.name)), task, main, [2])
+    pick(version(workspace, task.address(trial.name)), OpenDraft(workspace, task, main.name), [2])
     take_turn(workspace, claude, task.id, "Fourth.")
     prompt = model.requests[-1].prompt
     assert f"took over paragraph 2 of {task.address(trial.name)}:2 into the draft" in prompt
@@ -254,7 +255,7 @@ def test_an_answer_is_taken_from_its_own_turn(
     model.script = lambda request: [Text(f"Answer to {request.prompt}")]
     for prompt in ("one", "two", "three"):
         take_turn(workspace, claude, task.id, prompt)
-    revision = take_answer(workspace, task, task.drafts["main"], 2)
+    revision = take_answer(OpenDraft(workspace, task, "main"), 2)
     assert (revision.text, revision.author) == ("Answer to two\n", "model")
     assert workspace.text(task, "main").at_turn(3) == ""  # it came after the third
 
@@ -429,7 +430,7 @@ def test_rewinding_takes_the_model_back_and_keeps_what_came_after(
     for prompt in ("First.", "Second.", "Third."):
         take_turn(workspace, claude, task.id, prompt)
     before = files_of(workspace, task, "main")
-    rewound = anyio.run(rewind, workspace, task, task.drafts["main"], 1)
+    rewound = anyio.run(rewind, OpenDraft(workspace, task, "main"), 1)
     assert workspace.tasks.find(task.id).current == rewound.name
     take_turn(workspace, claude, task.id, "Another way.")
     assert "Second." not in model.requests[-1].said and "First." in model.requests[-1].said
@@ -462,15 +463,16 @@ async def test_a_fork_keeps_subagents_and_parallel_tool_calls(
         await run_sync(workspace.tasks.record, task, "main", [turn])
     ours = await list_subagents_from_store(store, main.session_id)
     assert len(ours) == 4
-    fork_at_1 = await fork(workspace, task, main, at=1)
-    fork_at_2 = await fork(workspace, task, main)
+    fork_at_1 = await fork(OpenDraft(workspace, task, main.name), at=1)
+    fork_at_2 = await fork(OpenDraft(workspace, task, main.name))
     kept = await list_subagents_from_store(store, fork_at_1.session_id)
     assert len(kept) == 2 and set(kept) < set(ours)
     assert sorted(await list_subagents_from_store(store, fork_at_2.session_id)) == sorted(ours)
     for agent in kept:
         said = await get_subagent_messages_from_store(store, fork_at_1.session_id, agent)
         assert len(said) >= 2
-    entries = (await run_sync(OpenDraft(workspace, task, fork_at_2.name).transcript.read)).entries
+    forked = OpenDraft(workspace, task.with_draft(fork_at_2), fork_at_2.name)
+    entries = (await run_sync(forked.transcript.read)).entries
     calls, results = _pairs(entries)
     assert len(calls) == 4 and calls == results
 

@@ -66,7 +66,7 @@ def test_the_history_is_in_order_under_a_clock_that_goes_back(workspace: Workspa
     """An export of the history goes by number, too."""
     (OpenDraft(workspace, written, "main").transcript.path.parent).mkdir(parents=True)
     OpenDraft(workspace, written, "main").transcript.path.write_text('{"type":"mode"}\n')
-    steps = history_of(workspace, written, written.drafts["main"]).steps
+    steps = history_of(OpenDraft(workspace, written, "main")).steps
     for kind in ("turn", "revision"):
         numbers = [step.number for step in steps if step.kind == kind]
         assert numbers == sorted(numbers)

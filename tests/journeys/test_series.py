@@ -27,7 +27,7 @@ from smartwriter.series.renaming import rename_collection
 from smartwriter.series.staleness import stale
 from smartwriter.series.summary import Summary
 from smartwriter.storage.journal import Journal
-from smartwriter.tasks.values import Draft, Task, TurnState
+from smartwriter.tasks.values import Task, TurnState
 from smartwriter.trials.forking import fork
 from smartwriter.trials.what_if import adopt_memory, what_if
 from smartwriter.workspace import Workspace
@@ -61,9 +61,8 @@ def sections(request: Request) -> dict[str, str]:
     return dict(found)
 
 
-def draft_of(workspace: Workspace, task: Task, name: str = "main") -> tuple[Task, Draft]:
-    task = workspace.tasks.find(task.id)
-    return task, task.drafts[name]
+def draft_of(workspace: Workspace, task: Task, name: str = "main") -> OpenDraft:
+    return OpenDraft(workspace, workspace.tasks.find(task.id), name)
 
 
 # Fresh everywhere ---------------------------------------------------------------------------------
@@ -83,13 +82,12 @@ def test_every_session_gets_the_memory_as_it_is_now(
     assert "Anselm" in asked(rivers.id, "New.")
     remember(workspace, "He is called Balthasar.")
     assert asked(rivers.id, "Resumed.") == "He is called Balthasar."
-    trial = anyio.run(partial(fork, workspace, *draft_of(workspace, rivers)))
+    trial = anyio.run(partial(fork, draft_of(workspace, rivers)))
     remember(workspace, "He is called Caspar.")
     assert asked(rivers.address(trial.name), "Forked.") == "He is called Caspar."
     compacted = take_turn(workspace, claude, rivers.id, "/compact")
     assert compacted.state is TurnState.finished, compacted.detail
-    rivers, main = draft_of(workspace, rivers)
-    assert "compact_boundary" in OpenDraft(workspace, rivers, main.name).transcript.path.read_text()
+    assert "compact_boundary" in draft_of(workspace, rivers).transcript.path.read_text()
     remember(workspace, "He is called Melchior.")
     assert asked(rivers.id, "After it.") == "He is called Melchior."
     assert "New." not in model.requests[-1].said or "summary" in model.requests[-1].said.lower()
@@ -355,10 +353,10 @@ def test_a_what_if_fork_has_another_memory(
     take_turn(workspace, claude, rivers.id, "Begin.")
     other = tmp_path / "other.md"
     other.write_text("The ferryman is a woman called Iris.")
-    task, draft = draft_of(workspace, rivers)
-    changes = what_if(workspace, task, draft, [f"memory.md={other}"])
-    trial = anyio.run(partial(fork, workspace, task, draft, memory=changes))
-    second = anyio.run(partial(fork, workspace, *draft_of(workspace, rivers, trial.name)))
+    draft = draft_of(workspace, rivers)
+    changes = what_if(draft, [f"memory.md={other}"])
+    trial = anyio.run(partial(fork, draft, memory=changes))
+    second = anyio.run(partial(fork, draft_of(workspace, rivers, trial.name)))
     for name in (trial.name, second.name):
         take_turn(workspace, claude, rivers.address(name), "Go on.")
         assert sections(model.requests[-1])["memory.md"] == "The ferryman is a woman called Iris."
@@ -367,12 +365,12 @@ def test_a_what_if_fork_has_another_memory(
     assert stale(workspace, workspace.collection("Rivers")) == []
     path = remember(workspace, "Edited meanwhile.")
     with pytest.raises(Invalid, match="was changed since the fork; nothing was overwritten"):
-        adopt_memory(workspace, *draft_of(workspace, rivers, trial.name))
+        adopt_memory(draft_of(workspace, rivers, trial.name))
     assert path.read_text() == "Edited meanwhile."
     remember(workspace, "The old ferryman is called Anselm.")
-    assert adopt_memory(workspace, *draft_of(workspace, rivers, trial.name)) == [path]
+    assert adopt_memory(draft_of(workspace, rivers, trial.name)) == [path]
     assert path.read_text() == "The ferryman is a woman called Iris."
-    assert draft_of(workspace, rivers, trial.name)[1].memory == {}
+    assert draft_of(workspace, rivers, trial.name).draft.memory == {}
 
 
 def test_a_memory_is_adopted_while_nobody_else_changes_it(
@@ -381,9 +379,9 @@ def test_a_memory_is_adopted_while_nobody_else_changes_it(
     """A line that is accepted at that moment waits, or comes first: it is never written over."""
     other = tmp_path / "other.md"
     other.write_text("The ferryman is a woman called Iris.")
-    task, draft = draft_of(workspace, rivers)
-    changes = what_if(workspace, task, draft, [f"memory.md={other}"])
-    trial = anyio.run(partial(fork, workspace, task, draft, memory=changes))
+    draft = draft_of(workspace, rivers)
+    changes = what_if(draft, [f"memory.md={other}"])
+    trial = anyio.run(partial(fork, draft, memory=changes))
     journals = [workspace.hidden / "proposals" / f"{rivers.project_key}.jsonl"]
 
     def alone(*arguments: Any) -> None:
@@ -392,7 +390,7 @@ def test_a_memory_is_adopted_while_nobody_else_changes_it(
         document.change(*arguments)
 
     monkeypatch.setattr(what_if_module, "document", SimpleNamespace(change=alone))
-    adopt_memory(workspace, *draft_of(workspace, rivers, trial.name))
+    adopt_memory(draft_of(workspace, rivers, trial.name))
     assert not journals
     memory_file = workspace.root / "collections" / "Rivers" / "memory.md"
     assert memory_file.read_text() == "The ferryman is a woman called Iris."
@@ -424,23 +422,23 @@ def test_a_what_if_of_a_what_if_can_be_adopted(
     for name in ("one", "two", "people"):
         (tmp_path / name).write_text(f"Version {name}.")
     people = remember(workspace, "Iris.", "people.md")
-    task, draft = draft_of(workspace, rivers)
-    one = what_if(workspace, task, draft, [f"memory.md={tmp_path / 'one'}"])
-    first = anyio.run(partial(fork, workspace, task, draft, memory=one))
-    task, draft = draft_of(workspace, rivers, first.name)
-    two = what_if(workspace, task, draft, [f"{n}.md={tmp_path / o}" for n, o in WHAT_IF.items()])
-    second = anyio.run(partial(fork, workspace, task, draft, memory=two))
+    draft = draft_of(workspace, rivers)
+    one = what_if(draft, [f"memory.md={tmp_path / 'one'}"])
+    first = anyio.run(partial(fork, draft, memory=one))
+    draft = draft_of(workspace, rivers, first.name)
+    two = what_if(draft, [f"{n}.md={tmp_path / o}" for n, o in WHAT_IF.items()])
+    second = anyio.run(partial(fork, draft, memory=two))
     version = workspace.hidden / "memory" / f"{two['people.md'].sha256}.md"
     text = version.read_bytes()
     version.unlink()
     with pytest.raises(Invalid, match=r"people\.md is missing; put .* back to go on"):
-        adopt_memory(workspace, *draft_of(workspace, rivers, second.name))
+        adopt_memory(draft_of(workspace, rivers, second.name))
     with pytest.raises(Invalid, match="is missing"):  # never the collection's own instead, without a word
         take_turn(workspace, claude, rivers.address(second.name), "Go on.")
     assert model.requests == []
     assert "Anselm" in (workspace.root / "collections" / "Rivers" / "memory.md").read_text()
     version.write_bytes(text)
-    adopt_memory(workspace, *draft_of(workspace, rivers, second.name))
+    adopt_memory(draft_of(workspace, rivers, second.name))
     assert (people.with_name("memory.md").read_text(), people.read_text()) == (
         "Version two.",
         "Version people.",

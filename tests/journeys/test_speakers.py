@@ -76,10 +76,13 @@ def test_case_108_what_the_cli_says_after_a_stop_is_nobodys(
     ):
         assert "The heron stood still." in shown and "Then it flew." in shown
         assert not any(filler in shown for filler in FILLERS)
-    revision = take_answer(workspace, task, task.drafts["main"], 1)
+    revision = take_answer(OpenDraft(workspace, task, "main"), 1)
     assert revision.text == "The heron stood still.\n"
     fork = make_fork(workspace, task, "main", at=1)
-    assert take_answer(workspace, workspace.tasks.find(task.id), fork, 1).text == "The heron stood still.\n"
+    assert (
+        take_answer(OpenDraft(workspace, workspace.tasks.find(task.id), fork.name), 1).text
+        == "The heron stood still.\n"
+    )
 
 
 def test_an_error_of_the_api_is_nobodys_answer(
@@ -96,7 +99,7 @@ def test_an_error_of_the_api_is_nobodys_answer(
     take_turn(workspace, claude, task.id, "Now fail.")
     task = workspace.tasks.find(task.id)
     with pytest.raises(Invalid, match="no answer to take"):
-        take_answer(workspace, task, task.drafts["main"], 1)
+        take_answer(OpenDraft(workspace, task, "main"), 1)
     answers = json.loads(printed(workspace, "show", task.id, "--json"))["messages"]
     assert not [one for one in answers if one["role"] == "assistant"]
     assert "[turn 1] Now fail." in printed(workspace, "show", task.id)

@@ -8,6 +8,7 @@ from documents import Words
 from histories import WHEN, written_task
 
 from smartwriter.errors import Invalid
+from smartwriter.open_draft import OpenDraft
 from smartwriter.pages.history import export_history, history_markdown, history_page
 from smartwriter.tasks.values import MAIN, Task
 from smartwriter.text.differences.comparison import compare
@@ -76,7 +77,7 @@ def test_an_empty_history(tmp_path: Path) -> None:
 def test_a_history_as_a_page(written: tuple[Workspace, Task], tmp_path: Path) -> None:
     """The page shows what a hand edit took and gave; what stayed is only counted."""
     workspace, task = written
-    history = history_of(workspace, task, task.drafts[MAIN])
+    history = history_of(OpenDraft(workspace, task, MAIN))
     export_history(history, tmp_path / "h.html")
     page = (tmp_path / "h.html").read_text()
     assert "The <del>old</del><ins>red</ins> boat." in page

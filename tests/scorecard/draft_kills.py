@@ -42,8 +42,9 @@ from smartwriter.sessions.transcript import cut
 from smartwriter.tasks.revisions import current_number, sha256_of, text_of
 from smartwriter.tasks.values import MAIN, Revision, Task, Turn, TurnState
 from smartwriter.text.words import paragraphs
-from smartwriter.trials.edits import pick, put_back, version
+from smartwriter.trials.edits import pick, put_back
 from smartwriter.trials.forking import fork, rewind
+from smartwriter.trials.version import version
 from smartwriter.turns.keeper import Keeper
 from smartwriter.workspace import Workspace
 
@@ -220,7 +221,7 @@ class _Worker:
             return
         chosen = self.random.choice(revisions)
         with self.reported("put back", name, after=_hash(chosen.text)):
-            put_back(self.workspace, version(self.workspace, f"{self.task.address(name)}:{chosen.number}"))
+            put_back(version(self.workspace, f"{self.task.address(name)}:{chosen.number}"))
 
     def pick(self) -> None:
         name, other = self.live(), self.live()
@@ -230,9 +231,7 @@ class _Worker:
         numbers = [number for number in range(1, len(there) + 1) if self.random.random() < 0.5]
         with self.reported("pick", name, other, after=""), contextlib.suppress(Invalid):
             task = self.task
-            pick(
-                self.workspace, version(self.workspace, task.address(other)), task, task.drafts[name], numbers
-            )
+            pick(version(self.workspace, task.address(other)), OpenDraft(self.workspace, task, name), numbers)
 
     def turn(self) -> None:
         name = self.live()
@@ -266,9 +265,9 @@ class _Worker:
             kind, name, made=made, forked=_hash(text), turns=shared, adopted=adopted, keeps=True
         ):
             if at is None:
-                anyio.run(fork, self.workspace, task, draft)
+                anyio.run(fork, OpenDraft(self.workspace, task, draft.name))
             else:
-                anyio.run(rewind, self.workspace, task, draft, at)
+                anyio.run(rewind, OpenDraft(self.workspace, task, draft.name), at)
 
     def adopt(self) -> None:
         name = self.live()
@@ -590,11 +589,11 @@ def _next_operations(workspace: Workspace, task: Task, begun: dict[str, Any], ra
         if text.read() != shown or text_of(text.revisions()) != shown:
             raise _Wrong("looking at a draft after a kill changed its text")
         if text.revisions() and name in begun["names"]:
-            put_back(workspace, version(workspace, f"{task.address(name)}:1"))
+            put_back(version(workspace, f"{task.address(name)}:1"))
             if text.path.read_bytes() != text.revision(1).text.encode("utf-8", "surrogatepass"):
                 raise _Wrong("the next operation did not work")
     if begun.get("made") and begun["made"] not in task.drafts:
-        anyio.run(partial(fork, workspace, task, task.drafts[MAIN], at=0, name=begun["made"]))
+        anyio.run(partial(fork, OpenDraft(workspace, task, MAIN), at=0, name=begun["made"]))
         (task,) = workspace.tasks.all()
         OpenDraft(workspace, task, begun["made"]).take_hand_edit()
     drafts = workspace.text(task, MAIN).path.parent

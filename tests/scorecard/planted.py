@@ -651,7 +651,7 @@ _FORKS = [
     Mutation(
         "what a fork left that crashed is taken for its own",
         "fork",
-        "        await run_sync(clear_leftovers, workspace, task, name)\n",
+        "        await run_sync(clear_leftovers, new)\n",
         "",
         "test_lost.py::test_a_fork_begun_anew_has_nothing_of_the_one_that_was_cut_off",
     ),

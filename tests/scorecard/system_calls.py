@@ -36,6 +36,7 @@ from writers import Entry, entries, forget_folders, in_memory, start
 import smartwriter.files.durable as durable
 import smartwriter.storage.encoding as encoding
 from smartwriter.errors import AlreadyExists
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.store import FileSessionStore
 from smartwriter.tasks.values import Task, Turn, TurnState
 from smartwriter.trials import forking as fork
@@ -349,7 +350,7 @@ def _task(folder: Path) -> tuple[Workspace, Task]:
 def _fork(folder: Path) -> None:
     workspace, task = _task(folder)
     with contextlib.suppress(AlreadyExists):  # it was all done but for the end of the process
-        anyio.run(partial(fork.fork, workspace, task, task.drafts["main"], at=2, name="trial"))
+        anyio.run(partial(fork.fork, OpenDraft(workspace, task, "main"), at=2, name="trial"))
 
 
 def _fork_fault(folder: Path) -> str:

@@ -188,7 +188,7 @@ def test_a_what_if_goes_along(workspace: Workspace, task: Task, tmp_path: Path) 
     """Another version of an outer collection's file is still the one that a draft's sessions get."""
     (workspace.collection("Rivers/Upstream").path / "profile.md").write_text("---\nextends: true\n---\nMine.")
     (tmp_path / "other.md").write_text("A bolder voice.")
-    other = what_if(workspace, task, task.drafts[MAIN], [f"Rivers/profile.md={tmp_path / 'other.md'}"])
+    other = what_if(OpenDraft(workspace, task, MAIN), [f"Rivers/profile.md={tmp_path / 'other.md'}"])
     changed = task.drafts[MAIN].model_copy(update={"memory": other})
     workspace.tasks.update(task.id, lambda task: task.with_draft(changed))
     rename_collection(workspace, "Rivers", "Streams")

@@ -58,7 +58,7 @@ def make_task(workspace: Workspace, title: str, collection: str | None = None) -
 
 def make_fork(workspace: Workspace, task: Task, draft: str, at: int | None = None) -> Draft:
     task = workspace.tasks.find(task.id)
-    return anyio.run(partial(fork, workspace, task, task.drafts[draft], at=at))
+    return anyio.run(partial(fork, OpenDraft(workspace, task, draft), at=at))
 
 
 def echo(request: Request) -> Reply:

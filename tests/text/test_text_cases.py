@@ -17,14 +17,16 @@ import yaml
 from smartwriter.errors import Invalid, TextConflict
 from smartwriter.export.document import Document
 from smartwriter.export.export import converted
+from smartwriter.open_draft import OpenDraft
 from smartwriter.storage.journal import Journal
 from smartwriter.tasks.draft_text import DraftText
 from smartwriter.tasks.values import Origin
 from smartwriter.text.differences.comparison import Comparison, compare, word_changes
 from smartwriter.text.passages import Edit
 from smartwriter.text.words import count
-from smartwriter.trials.edits import pick, version
+from smartwriter.trials.edits import pick
 from smartwriter.trials.provenance import provenance
+from smartwriter.trials.version import version
 from smartwriter.workspace import Workspace
 
 Case = dict[str, Any]
@@ -73,7 +75,7 @@ def _pick(case: Case, folder: Path) -> None:
     task = workspace.tasks.find(task.id)
     workspace.text(task, "trial").write(case["from"], author="writer", turn=1)
     origin = version(workspace, task.address("trial"))
-    done = pick(workspace, origin, task, task.drafts["main"], case["paragraphs"])
+    done = pick(origin, OpenDraft(workspace, task, "main"), case["paragraphs"])
     assert workspace.text(task, "main").read().strip() == case["result"].strip()
     for words in case.get("said", []):
         assert words in " ".join(done.placed)

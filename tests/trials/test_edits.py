@@ -19,9 +19,10 @@ from smartwriter.open_draft import OpenDraft
 from smartwriter.series.renaming import rename_collection
 from smartwriter.tasks.draft_text import DraftText
 from smartwriter.tasks.values import Finished, Origin, Revision, Source, Task, TurnState
-from smartwriter.trials.edits import Picked, pick, put_back, take_answer, version
+from smartwriter.trials.edits import Picked, pick, put_back, take_answer
 from smartwriter.trials.provenance import Mark, provenance
 from smartwriter.trials.timeline import Branch, Change, timeline
+from smartwriter.trials.version import version
 from smartwriter.workspace import Workspace
 
 MINE = "# The ferry\n\nFog lay on the river.\n\nNobody waved.\n"
@@ -40,7 +41,7 @@ def picked(workspace: Workspace, task: Task, theirs: str, *numbers: int, after: 
     """What becomes of the main draft when paragraphs of a trial text are picked into it."""
     workspace.text(task, "trial").write(theirs, author="model", turn=1)
     origin = version(workspace, task.address("trial"))
-    return pick(workspace, origin, task, task.drafts["main"], numbers, after)
+    return pick(origin, OpenDraft(workspace, task, "main"), numbers, after)
 
 
 # Versions ---------------------------------------------------------------------------------------
@@ -49,7 +50,7 @@ def picked(workspace: Workspace, task: Task, theirs: str, *numbers: int, after: 
 def test_a_version_put_back_is_a_new_one(workspace: Workspace, task: Task) -> None:
     """Nothing is rewound: the old text becomes the last revision, and says where it comes from."""
     workspace.text(task, "main").path.write_text("By hand.")
-    revision = put_back(workspace, version(workspace, f"{task.id}:1"))
+    revision = put_back(version(workspace, f"{task.id}:1"))
     assert (revision.number, revision.text, revision.author) == (3, MINE, "writer")
     assert revision.source == Source(task=task.id, draft="main", revision=1)
     assert [one.text for one in workspace.text(task, "main").revisions()] == [MINE, "By hand.", MINE]
@@ -97,7 +98,7 @@ def test_the_text_of_a_busy_draft_is_not_changed_by_command(workspace: Workspace
     """While a process writes a draft, putting back and picking are refused in one sentence."""
     with OpenDraft(workspace, task, "main").lease():
         with pytest.raises(DraftBusy):
-            put_back(workspace, version(workspace, f"{task.id}:1"))
+            put_back(version(workspace, f"{task.id}:1"))
         with pytest.raises(DraftBusy):
             picked(workspace, task, "New.", 1)
     assert workspace.text(task, "main").read() == MINE
@@ -111,7 +112,7 @@ def test_a_draft_that_was_dropped_while_the_writer_chose(workspace: Workspace, t
     workspace.tasks.drop(task.id, "trial")
     trial.put_away()
     with pytest.raises(DraftNotFound):
-        put_back(workspace, earlier)
+        put_back(earlier)
     assert not trial.path.exists() and len(trial.revisions()) == 1
 
 
@@ -123,7 +124,7 @@ def test_a_collection_that_was_renamed_while_the_writer_chose(workspace: Workspa
     workspace.text(task, "main").write("Other.", author="model", turn=1)
     earlier = version(workspace, f"{task.id}:1")
     rename_collection(workspace, "Rivers", "Streams")
-    put_back(workspace, earlier)
+    put_back(earlier)
     assert workspace.text(workspace.tasks.find(task.id), "main").path.read_text() == MINE
     assert [collection.name for collection in workspace.collections()] == ["Streams"]
 
@@ -131,16 +132,16 @@ def test_a_collection_that_was_renamed_while_the_writer_chose(workspace: Workspa
 def test_an_answer_that_is_not_there_is_not_taken(workspace: Workspace, task: Task) -> None:
     """A turn that was never taken, or has no answer, or one that is gone, makes no text."""
     with pytest.raises(TurnNotFound):
-        take_answer(workspace, task, task.drafts["main"])
+        take_answer(OpenDraft(workspace, task, "main"))
     converse(workspace, task, "雾。")
-    assert take_answer(workspace, task, task.drafts["main"]).text == "雾。\n"
+    assert take_answer(OpenDraft(workspace, task, "main")).text == "雾。\n"
     OpenDraft(workspace, task, "main").transcript.path.unlink()
     with pytest.raises(SessionMissing):
-        take_answer(workspace, task, task.drafts["main"])
+        take_answer(OpenDraft(workspace, task, "main"))
     (turn,) = workspace.tasks.turns(task, "main")
     workspace.tasks.record(task, "main", [turn.model_copy(update={"state": TurnState.interrupted})])
     with pytest.raises(Invalid, match="has no answer to take"):
-        take_answer(workspace, task, task.drafts["main"])
+        take_answer(OpenDraft(workspace, task, "main"))
 
 
 # Picking ----------------------------------------------------------------------------------------
@@ -208,7 +209,7 @@ def test_picking_keeps_line_ends_and_front_matter(workspace: Workspace, task: Ta
 def test_picking_into_an_empty_draft(workspace: Workspace, task: Task) -> None:
     """The first picked paragraph is the text."""
     origin = version(workspace, task.id)
-    pick(workspace, origin, task, task.drafts["trial"], [3])
+    pick(origin, OpenDraft(workspace, task, "trial"), [3])
     assert workspace.text(task, "trial").read() == "Nobody waved.\n"
 
 
@@ -339,7 +340,7 @@ def test_provenance_goes_through_forks_picks_and_answers(workspace: Workspace, t
     workspace.text(task, "trial").write(MINE, author="fork", turn=1, source=source)
     workspace.text(task, "trial").write(MINE + "\nThe heron stood still.\n", author="model", turn=2)
     workspace.text(task, "main").write("Away.\n", author="writer", turn=2)
-    pick(workspace, version(workspace, task.address("trial")), task, task.drafts["main"], [2, 4])
+    pick(version(workspace, task.address("trial")), OpenDraft(workspace, task, "main"), [2, 4])
     answer = Source(task=task.id, draft="main", turn=7)
     text = workspace.text(task, "main").read() + "\nAn answer of the model.\n"
     workspace.text(task, "main").write(text, author="model", turn=9, source=answer)
@@ -363,7 +364,7 @@ def test_provenance_of_a_version_kept_beside_the_text(workspace: Workspace, task
         text.write("Quite another text, of snow.\n", author="model", turn=4, base=0)
     beside = text.revisions()[-1]
     assert beside.aside
-    put_back(workspace, version(workspace, f"{task.id}:{beside.number}"))
+    put_back(version(workspace, f"{task.id}:{beside.number}"))
     for number in (beside.number, beside.number + 1):
         (one,) = provenance(lambda _, draft: workspace.text(task, draft).revisions(), task.id, "main", number)
         assert (one.text, one.origin.author) == ("Quite another text, of snow.", "model")

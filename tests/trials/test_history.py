@@ -18,7 +18,7 @@ def written(workspace: Workspace) -> tuple[Workspace, Task]:
 def test_the_history_of_a_draft(written: tuple[Workspace, Task]) -> None:
     """Turns, what they wrote, and hand edits between them come in order, with all that is known."""
     workspace, task = written
-    history = history_of(workspace, task, task.drafts[MAIN])
+    history = history_of(OpenDraft(workspace, task, MAIN))
     assert [(step.kind, step.number) for step in history.steps] == [
         ("turn", 1),
         ("revision", 1),
@@ -49,7 +49,7 @@ def test_an_answer_that_broke_off(written: tuple[Workspace, Task]) -> None:
     def body(partial: str) -> str:
         broken = a_turn(task, 2, state=TurnState.interrupted, partial=partial)
         workspace.tasks.record(task, MAIN, [broken])
-        return history_of(workspace, task, task.drafts[MAIN]).steps[3].body
+        return history_of(OpenDraft(workspace, task, MAIN)).steps[3].body
 
     assert body("Second ans") == "Second answer."
     assert body("Second answer. And") == "Second answer. And"
@@ -63,8 +63,8 @@ def test_a_history_that_is_missing(written: tuple[Workspace, Task]) -> None:
     with path.open("ab") as file:
         file.write(b"{torn\n")
     workspace.text(task, MAIN).path.write_text("By hand.\n")
-    warnings = history_of(workspace, task, task.drafts[MAIN]).warnings
+    warnings = history_of(OpenDraft(workspace, task, MAIN)).warnings
     assert len(warnings) == 2 and "damaged" in warnings[0] and "by hand" in warnings[1]
     path.unlink()
     with pytest.raises(SessionMissing):
-        history_of(workspace, task, task.drafts[MAIN])
+        history_of(OpenDraft(workspace, task, MAIN))

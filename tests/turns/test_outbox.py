@@ -27,7 +27,8 @@ from smartwriter.events import parse
 from smartwriter.open_draft import OpenDraft
 from smartwriter.system.config import Config
 from smartwriter.tasks.values import Task, Turn, TurnState
-from smartwriter.trials.edits import put_back, version
+from smartwriter.trials.edits import put_back
+from smartwriter.trials.version import version
 from smartwriter.workspace import Workspace
 from smartwriter.writing.engine import Engine
 
@@ -199,7 +200,7 @@ def test_the_same_id_is_the_same_prompt_and_its_turn(
 
 
 def _restore(workspace: Workspace, task: Task) -> None:
-    assert put_back(workspace, version(workspace, f"{task.id}:1")).text == "Fog."
+    assert put_back(version(workspace, f"{task.id}:1")).text == "Fog."
 
 
 def _restore_elsewhere(workspace: Workspace, task: Task) -> None:

@@ -240,12 +240,12 @@ def test_an_idle_process_has_the_memory_that_was_adopted(
     folder = workspace.new_collection("Rivers").path
     task = workspace.new_task("Herons", "Rivers")
     (tmp_path / "bold.md").write_text("A bold voice.")
-    other = what_if(workspace, task, task.drafts["main"], [f"profile.md={tmp_path / 'bold.md'}"])
+    other = what_if(OpenDraft(workspace, task, "main"), [f"profile.md={tmp_path / 'bold.md'}"])
     draft = task.drafts["main"].model_copy(update={"memory": other})
     task = workspace.tasks.update(task.id, lambda task: task.with_draft(draft))
 
     def adopt() -> None:
-        adopt_memory(workspace, task, draft)
+        adopt_memory(OpenDraft(workspace, task, draft.name))
         (folder / "profile.md").write_text("A calm voice.")
 
     async def go() -> None:
