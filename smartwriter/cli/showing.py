@@ -14,7 +14,7 @@ from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.speakers import only_heard, prompts
 from smartwriter.sessions.transcript import Message, messages
 from smartwriter.tasks.cut_off import is_whole, version_of
-from smartwriter.tasks.values import Draft, Revision, Task, Turn
+from smartwriter.tasks.values import Revision, Turn
 from smartwriter.workspace import Workspace
 
 
@@ -24,25 +24,25 @@ from smartwriter.workspace import Workspace
 @in_workspace
 def show_command(workspace: Workspace, address: str, json_: bool) -> None:
     """Show a draft's conversation."""
-    task, draft = workspace.tasks.resolve(address)
-    turns = OpenDraft(workspace, task, draft.name).turns_now()
-    contents = OpenDraft(workspace, task, draft.name).conversation(turns)
+    draft = OpenDraft.at(workspace, address)
+    turns = draft.turns_now()
+    contents = draft.conversation(turns)
     said = messages(contents.entries, prompts(turns))
-    revisions = workspace.text(task, draft.name).revisions()
-    waiting = OpenDraft(workspace, task, draft.name).outbox().waiting()
+    revisions = draft.text.revisions()
+    waiting = draft.outbox().waiting()
     if json_:
         asked = [dataclasses.asdict(one) for one in waiting]
-        print_json(_fields(task, draft, turns, said, revisions) | {"waiting": asked})
+        print_json(_fields(draft, turns, said, revisions) | {"waiting": asked})
         return
-    secho(f"{task.title}  {task.address(draft.name)}", bold=True)
+    secho(f"{draft.task.title}  {draft.address}", bold=True)
     for turn, of_turn in _by_turn(turns, said):
         for message in of_turn:
             _print(message, turn)
         if turn is not None:
-            _print_end(task, draft, turn, of_turn, revisions)
+            _print_end(draft, turn, of_turn, revisions)
     for number, one in enumerate(waiting, 1):
         secho(f"\n[waits, {number}] {one.prompt}", fg="cyan", dim=True)
-    path = OpenDraft(workspace, task, draft.name).transcript.path
+    path = draft.transcript.path
     for stretch in contents.damage:
         secho(
             f"Damaged at byte {stretch.offset}, {stretch.length} bytes: {path}",
@@ -97,9 +97,7 @@ def _print(message: Message, turn: Turn | None) -> None:
         secho(f"  · {tool.rpartition('__')[2]}", dim=True)
 
 
-def _print_end(
-    task: Task, draft: Draft, turn: Turn, said: Sequence[Message], revisions: Sequence[Revision]
-) -> None:
+def _print_end(draft: OpenDraft, turn: Turn, said: Sequence[Message], revisions: Sequence[Revision]) -> None:
     """What only was heard of an answer, and what became of an article that was being typed."""
     if heard := _only_heard(turn, said):
         click.echo(f"\n{heard}")
@@ -107,7 +105,7 @@ def _print_end(
     if kept is not None:
         click.echo(f"\n{kept.text.strip()}")
         why = f" {turn.detail}" if turn.detail else ""
-        secho(f"(cut off here; kept as {task.address(draft.name)}:{kept.number}){why}", fg="yellow")
+        secho(f"(cut off here; kept as {draft.address}:{kept.number}){why}", fg="yellow")
     elif not is_whole(turn):
         secho(f"({turn.state.value}{f': {turn.detail}' if turn.detail else ' here'})", fg="yellow")
     elif turn.detail:
@@ -120,11 +118,11 @@ def _only_heard(turn: Turn, said: Sequence[Message]) -> str:
 
 
 def _fields(
-    task: Task, draft: Draft, turns: list[Turn], said: list[Message], revisions: list[Revision]
+    draft: OpenDraft, turns: list[Turn], said: list[Message], revisions: list[Revision]
 ) -> dict[str, Any]:
     cut_off = {turn.number: version_of(turn, revisions) for turn in turns}
     return {
-        "task": task.id,
+        "task": draft.task.id,
         "draft": draft.name,
         "turns": [turn.model_dump(mode="json") for turn in turns],
         "messages": [

@@ -103,12 +103,12 @@ def count_command(workspace: Workspace, address: str | None, collection: str | N
     if (address is None) == (collection is None):
         raise Invalid("Name a task, or a collection with -c.")
     if address is not None:
-        task, draft = workspace.tasks.resolve(address)
-        counts, label, target = _counts(workspace, task, draft.name), task.address(draft.name), task.target
+        draft = OpenDraft.at(workspace, address)
+        counts, label, target = _counts(draft), draft.address, draft.task.target
     else:
         found = workspace.collection(collection or "")
         of_it = [task for task in workspace.tasks.all() if normal(task.collection) == normal(found.name)]
-        counts = _in_all([_counts(workspace, task, task.current) for task in of_it])
+        counts = _in_all([_counts(OpenDraft(workspace, task, task.current)) for task in of_it])
         label, target = f"{found.name} ({len(of_it)} articles)", None
     if json_:
         print_json({**dataclasses.asdict(counts), "target": target})
@@ -132,10 +132,10 @@ def _in_all(counts: list[Counts]) -> Counts:
     )
 
 
-def _counts(workspace: Workspace, task: Task, draft: str) -> Counts:
+def _counts(draft: OpenDraft) -> Counts:
     from smartwriter.text.words import count
 
-    return count(workspace.text(task, draft).read())
+    return count(draft.text.read())
 
 
 @click.command()

@@ -18,7 +18,7 @@ from smartwriter.sessions.transcript import Message, answer_to, messages, relink
 from smartwriter.storage.salvage import Entry
 from smartwriter.tasks.commands import is_command
 from smartwriter.tasks.revisions import current_number, sha256_of
-from smartwriter.tasks.values import ANSWERED, UNFILED, Draft, Revision, Task, Turn, TurnState, why_closed
+from smartwriter.tasks.values import ANSWERED, UNFILED, Revision, Task, Turn, TurnState, why_closed
 from smartwriter.workspace import Workspace
 from smartwriter.writing.recovery import recover
 
@@ -42,23 +42,23 @@ def examine_task(workspace: Workspace, task: Task) -> Iterator[Finding]:
         )
 
 
-def examine_draft(workspace: Workspace, task: Task, draft: Draft) -> Iterator[Finding]:
+def examine_draft(draft: OpenDraft) -> Iterator[Finding]:
     """What is missing of a draft, or does not agree with the rest of it."""
-    address = task.address(draft.name)
+    address = draft.address
     try:
-        turns = workspace.tasks.turns(task, draft.name)
+        turns = draft.turns()
     except OSError as error:
-        path = workspace.places.turns(task.id, draft.name)
+        path = draft.workspace.places.turns(draft.task.id, draft.name)
         yield Finding("turns", path, f"cannot be read: {error.strerror}", f"{address} cannot go on")
         turns = []
-    yield from _transcript(workspace, task, draft, turns)
-    yield from _turns(workspace, task, draft, turns)
-    yield from _revisions(workspace, task, draft, turns)
+    yield from _transcript(draft, turns)
+    yield from _turns(draft, turns)
+    yield from _revisions(draft, turns)
 
 
-def _transcript(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]) -> Iterator[Finding]:
-    transcript = OpenDraft(workspace, task, draft.name).transcript
-    address = task.address(draft.name)
+def _transcript(draft: OpenDraft, turns: list[Turn]) -> Iterator[Finding]:
+    transcript = draft.transcript
+    address = draft.address
     answered = [turn for turn in turns if turn.state in ANSWERED]
     try:
         entries = transcript.read().entries
@@ -66,7 +66,7 @@ def _transcript(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn
         entries = []
     if entries:
         yield from _unasked(transcript.path, address, entries, answered)
-        yield from _unanswered(workspace, task, draft, entries, answered)
+        yield from _unanswered(draft, entries, answered)
         yield from _unreached(transcript.path, entries)
     elif answered:
         yield Finding(
@@ -115,11 +115,9 @@ def _unasked(path: Path, address: str, entries: list[Entry], answered: list[Turn
             )
 
 
-def _unanswered(
-    workspace: Workspace, task: Task, draft: Draft, entries: list[Entry], answered: list[Turn]
-) -> Iterator[Finding]:
+def _unanswered(draft: OpenDraft, entries: list[Entry], answered: list[Turn]) -> Iterator[Finding]:
     """Turns that came to their end, but whose answer is not in the transcript."""
-    path = OpenDraft(workspace, task, draft.name).transcript.path
+    path = draft.transcript.path
     prompts = {entry.get("uuid") for entry in entries}
     for turn in answered:
         later = {other.uuid for other in answered if other.number > turn.number}
@@ -128,38 +126,35 @@ def _unanswered(
         if answer_to(entries, turn.uuid, later) is None and not answer_to(
             entries, turn.uuid, later, whole=False
         ):
-            waiting = ", ".join(str(part) for part in workspace.spool.paths())
+            waiting = ", ".join(str(part) for part in draft.workspace.spool.paths())
             yield Finding(
                 "turns",
                 path,
-                f"does not have the answer of turn {turn.number} of {task.address(draft.name)}",
+                f"does not have the answer of turn {turn.number} of {draft.address}",
                 f"it waits to be stored, or a part of it: {waiting}" if waiting else "its words are lost",
             )
 
 
-def _turns(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]) -> Iterator[Finding]:
-    path = workspace.places.turns(task.id, draft.name)
-    address = task.address(draft.name)
+def _turns(draft: OpenDraft, turns: list[Turn]) -> Iterator[Finding]:
+    path = draft.workspace.places.turns(draft.task.id, draft.name)
+    address = draft.address
     numbers = [turn.number for turn in turns]
     if numbers != list(range(1, len(numbers) + 1)):
         yield Finding("turns", path, f"has the turns {numbers} for {address}", "a line of it was lost")
-    if (
-        any(turn.state is TurnState.running for turn in turns)
-        and not OpenDraft(workspace, task, draft.name).lease().is_held()
-    ):
+    if any(turn.state is TurnState.running for turn in turns) and not draft.lease().is_held():
         yield Finding(
             "cut-off",
             path,
             f"the last turn of {address} was cut off",
-            f"its process died; {why_closed(task, draft.name) or 'the next turn goes on from there'}",
+            f"its process died; {why_closed(draft.task, draft.name) or 'the next turn goes on from there'}",
             "take in what the CLI may still have written",
-            partial(recover, workspace, [config_folder()], [(task, draft)]),
+            partial(recover, draft.workspace, [config_folder()], [(draft.task, draft.draft)]),
         )
 
 
-def _revisions(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]) -> Iterator[Finding]:
-    path = workspace.places.revisions(task.id, draft.name)
-    text = workspace.text(task, draft.name)
+def _revisions(draft: OpenDraft, turns: list[Turn]) -> Iterator[Finding]:
+    path = draft.workspace.places.revisions(draft.task.id, draft.name)
+    text = draft.text
     try:
         revisions = text.revisions()
     except (OSError, ValidationError):
@@ -168,20 +163,20 @@ def _revisions(workspace: Workspace, task: Task, draft: Draft, turns: list[Turn]
     if not revisions:
         return
     yield from _bad_revisions(path, revisions, len(turns))
-    yield from _text(workspace, task, draft, current_number(revisions) > 0)
+    yield from _text(draft, current_number(revisions) > 0)
 
 
-def _text(workspace: Workspace, task: Task, draft: Draft, written: bool) -> Iterator[Finding]:
+def _text(draft: OpenDraft, written: bool) -> Iterator[Finding]:
     """What is not as it should be with the file of a draft's text. :param written: it has had one."""
-    text = workspace.text(task, draft.name)
-    if text.is_behind() and not OpenDraft(workspace, task, draft.name).lease().is_held():
+    text = draft.text
+    if text.is_behind() and not draft.lease().is_held():
         yield Finding(
             "text",
             text.path,
-            f"does not have the last version of {task.address(draft.name)} yet",
+            f"does not have the last version of {draft.address} yet",
             "the program died while it was saved; that version is safe beside it",
             "put it in its place",
-            OpenDraft(workspace, task, draft.name).take_hand_edit,
+            draft.take_hand_edit,
         )
     elif not bounds.is_inside(text.path):
         yield Finding(
@@ -194,10 +189,10 @@ def _text(workspace: Workspace, task: Task, draft: Draft, written: bool) -> Iter
         yield Finding(
             "text",
             text.path,
-            f"is missing, though {task.address(draft.name)} has had a text",
+            f"is missing, though {draft.address} has had a text",
             "the text is safe in the last of them",
             "write it again",
-            partial(OpenDraft(workspace, task, draft.name).take_hand_edit, restore=True),
+            partial(draft.take_hand_edit, restore=True),
         )
 
 

@@ -21,6 +21,7 @@ from smartwriter.doctor.leftovers import (
 from smartwriter.doctor.lost import examine_lost, examine_sessions
 from smartwriter.doctor.memory import examine_proposals, examine_versions
 from smartwriter.doctor.safety import examine_safety
+from smartwriter.open_draft import OpenDraft
 from smartwriter.workspace import Workspace
 
 
@@ -36,7 +37,7 @@ def examine(workspace: Workspace) -> Iterator[Finding]:
             for session_id in (draft.session_id, *draft.earlier_sessions):
                 known.add(workspace.store.path({"project_key": task.project_key, "session_id": session_id}))
             if not draft.dropped:
-                yield from examine_draft(workspace, task, draft)
+                yield from examine_draft(OpenDraft(workspace, task, draft.name))
     yield from examine_versions(workspace)
     yield from examine_proposals(workspace)
     of_nobody = examine_sessions(workspace, known)

@@ -44,9 +44,10 @@ def finish_task(
 
     :raises Invalid, DraftBusy: as :func:`finish`.
     """
-    with OpenDraft(workspace, task, task.current).lease():  # where it is being written, no model is asked
-        OpenDraft(workspace, task, task.current).take_hand_edit()
-        text = workspace.text(task, task.current).read()
+    draft = OpenDraft(workspace, task, task.current)
+    with draft.lease():  # where it is being written, no model is asked
+        draft.take_hand_edit()
+        text = draft.text.read()
     _check_not_empty(task, text)
     known = workspace.task_series(task).index()
     summary = _entered(task, known) or summarised(task.title, text, known, summarise)

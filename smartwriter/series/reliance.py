@@ -30,8 +30,9 @@ from smartwriter.meaning.stems import stem
 from smartwriter.meaning.uses import Text, Use
 from smartwriter.memory.proposal import ProposalState
 from smartwriter.memory.snapshot import Memory
+from smartwriter.open_draft import OpenDraft
 from smartwriter.series.changes import MemoryChange, memory_changes
-from smartwriter.tasks.values import Draft, Task
+from smartwriter.tasks.values import Task
 from smartwriter.text.sameness import normal, same_words
 from smartwriter.text.wording import shortened
 from smartwriter.workspace import Workspace
@@ -241,18 +242,16 @@ def _told_of(file: str, old: _Sentence, new: _Sentence | None, use: Use, change:
     return Relied(file, old.text, new.text if new else "", use.value, value, use.sentence, use.paragraph)
 
 
-def reliance(
-    workspace: Workspace, task: Task, draft: Draft, before: Mapping[str, str], memory: Memory
-) -> list[str]:
+def reliance(draft: OpenDraft, before: Mapping[str, str], memory: Memory) -> list[str]:
     """What the model is told: the changes that its own text relies on, and those that came from this task
     and that other open tasks rely on. Blocking.
 
     :param before: the sha256 of each memory file that its last turn had.
     """
+    workspace, task = draft.workspace, draft.task
     article = task.finished.article if task.finished else ""
     changed = memory_changes(workspace.versions, before, memory, article)
-    own = workspace.text(task, draft.name).read()
-    lines = list(_told(workspace, task, own, changed))
+    lines = list(_told(workspace, task, draft.text.read(), changed))
     if not lines:
         return []
     more = [f"… and {len(lines) - _MOST_CHANGES} more."] if len(lines) > _MOST_CHANGES else []

@@ -10,6 +10,7 @@ from smartwriter.errors import Invalid
 from smartwriter.memory.collection import Collection, lies_in
 from smartwriter.memory.index import BEGIN, END, FILE, without
 from smartwriter.memory.snapshot import Memory
+from smartwriter.open_draft import OpenDraft
 from smartwriter.series.changes import memory_changes
 from smartwriter.series.reliance import Relied, relied
 from smartwriter.tasks.values import ANSWERED, Draft, Task
@@ -53,41 +54,39 @@ def stale(workspace: Workspace, collection: Collection) -> list[Stale]:
             memories[own] = workspace.task_series(task).memory()
         now = memories[own]
         for name in task.live_drafts:
-            if (behind := _behind(workspace, task, task.drafts[name], now)) is not None:
+            if (behind := _behind(OpenDraft(workspace, task, name), now)) is not None:
                 found.append(behind)
     return found
 
 
-def _behind(workspace: Workspace, task: Task, draft: Draft, memory: Memory) -> Stale | None:
-    turns = workspace.tasks.turns(task, draft.name)
-    answered = [turn for turn in turns if turn.state in ANSWERED]
+def _behind(draft: OpenDraft, memory: Memory) -> Stale | None:
+    answered = [turn for turn in draft.turns() if turn.state in ANSWERED]
     if not answered:
         return None
     had = answered[-1].memory
     now = memory.hashes
-    now = {**now, **{name: other.sha256 for name, other in draft.memory.items() if name in now}}
+    now = {**now, **{name: other.sha256 for name, other in draft.draft.memory.items() if name in now}}
     changed = tuple(name for name in now if name in had and had[name] != now[name])
     added = tuple(name for name in now if name not in had)
     removed = tuple(name for name in had if name not in now)
-    if FILE in (*changed, *added) and _differs_by_own_entry(workspace, task, had.get(FILE, ""), memory):
+    if FILE in (*changed, *added) and _differs_by_own_entry(
+        draft.workspace, draft.task, had.get(FILE, ""), memory
+    ):
         changed = tuple(name for name in changed if name != FILE)
         added = tuple(name for name in added if name != FILE)
     if not (changed or added or removed):
         return None
-    return Stale(
-        task, draft, answered[-1].number, changed, added, removed, _uses(workspace, task, draft, had, memory)
-    )
+    turn, uses = answered[-1].number, _uses(draft, had, memory)
+    return Stale(draft.task, draft.draft, turn, changed, added, removed, uses)
 
 
-def _uses(
-    workspace: Workspace, task: Task, draft: Draft, had: Mapping[str, str], memory: Memory
-) -> tuple[Relied, ...]:
-    article = task.finished.article if task.finished else ""
+def _uses(draft: OpenDraft, had: Mapping[str, str], memory: Memory) -> tuple[Relied, ...]:
+    article = draft.task.finished.article if draft.task.finished else ""
     try:
-        text = workspace.text(task, draft.name).read()
+        text = draft.text.read()
     except Invalid:  # a file that cannot be read is said elsewhere
         return ()
-    return tuple(relied(text, memory_changes(workspace.versions, had, memory, article)))
+    return tuple(relied(text, memory_changes(draft.workspace.versions, had, memory, article)))
 
 
 def _differs_by_own_entry(workspace: Workspace, task: Task, had: str, memory: Memory) -> bool:

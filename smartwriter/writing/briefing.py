@@ -103,7 +103,7 @@ class Briefing:
         before = next((turn.memory for turn in reversed(self._turns) if self._was_told(turn)), None)
         if before is None or before == memory.hashes:
             return []
-        return reliance(self._workspace, self._task, self._draft, before, memory)
+        return reliance(OpenDraft(self._workspace, self._task, self._draft.name), before, memory)
 
     def _was_told(self, turn: Turn) -> bool:
         """Whether the model got what stands before the prompt of a turn; that of a command has nothing."""

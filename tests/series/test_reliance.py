@@ -6,6 +6,7 @@ import pytest
 
 from smartwriter.memory.collection import Collection
 from smartwriter.memory.versions import MemoryVersions
+from smartwriter.open_draft import OpenDraft
 from smartwriter.series.changes import MemoryChange, memory_changes
 from smartwriter.series.reliance import reliance, relied_on
 from smartwriter.tasks.values import Task
@@ -94,9 +95,9 @@ def test_a_version_that_is_lost_fails_no_turn(workspace: Workspace, rivers: Coll
     version = workspace.hidden / "memory" / f"{before['memory.md']}.md"
     version.write_text("- Slack hour: an age....\n")
     draft = task.drafts["main"]
-    assert reliance(workspace, task, draft, before, rivers.memory()) == []
+    assert reliance(OpenDraft(workspace, task, draft.name), before, rivers.memory()) == []
     version.unlink()
-    assert reliance(workspace, task, draft, before, rivers.memory()) == []
+    assert reliance(OpenDraft(workspace, task, draft.name), before, rivers.memory()) == []
 
 
 @pytest.fixture
