@@ -169,7 +169,7 @@ def test_case_097_a_folder_that_may_not_be_read_is_one_sentence(
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(1, "Operation not permitted", str(workspace.hidden / "tasks.jsonl"))
 
-    monkeypatch.setattr("smartwriter.storage.reading.read", refuse)
+    monkeypatch.setattr("smartwriter.storage.growing.read", refuse)
     said = refused(workspace, "tasks")
     assert said == f"Operation not permitted: {workspace.hidden / 'tasks.jsonl'}."
 

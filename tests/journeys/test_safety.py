@@ -204,6 +204,7 @@ def test_a_record_that_is_no_file(workspace: Workspace) -> None:
 _READS = """
 import contextlib, faulthandler, io, os, sys
 from pathlib import Path
+from smartwriter.open_draft import OpenDraft
 faulthandler.dump_traceback_later(50, exit=True)
 import anyio
 from smartwriter.doctor.examine import examine
