@@ -133,6 +133,8 @@ class CutOffKept(OfTurn):
     kind: Literal["cut_off_kept"] = "cut_off_kept"
     revision: int
     characters: int
+    whole: bool = False
+    """All of the call had arrived; only its doing was missing."""
 
 
 class MemoryProposed(OfTurn):

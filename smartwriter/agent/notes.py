@@ -37,17 +37,19 @@ def lost_prompt(prompt: str) -> str:
 
 _HEADS: dict[Breaks, str] = {
     "at the end": (
-        "What had arrived is version {0}, beside the draft, which stays as it was until you go on. To go on "
-        "from it, to the character, call append_draft with version {0}."
+        "You were cut off while you wrote into the draft. What had arrived is version {0}, beside the draft, "
+        "which stays as it was until you go on. To go on from it, to the character, call append_draft with "
+        "version {0}."
     ),
     "within": (
-        "What had arrived of your change breaks off within the text. Version {0}, beside the draft, is what "
-        "the draft would have become by it; the draft stays as it was. To go on, make the whole change again."
+        "You were cut off while you wrote into the draft. What had arrived of your change breaks off within "
+        "the text. Version {0}, beside the draft, is what the draft would have become by it; the draft stays "
+        "as it was. To go on, make the whole change again."
     ),
     "nowhere": (
-        "All that you wrote had arrived, but it was not done. Version {0}, beside the draft, is what the "
-        "draft would have become; the draft stays as it was. To make it the draft, call append_draft with "
-        "version {0} and an empty text."
+        "What you wrote into the draft had arrived as a whole, but it was not done. Version {0}, beside the "
+        "draft, is what the draft would have become; the draft stays as it was. To make it the draft, call "
+        "append_draft with version {0} and an empty text."
     ),
 }
 
@@ -62,7 +64,7 @@ def half_article(version: Revision, before: str) -> str:
     :param before: the text that it would have changed.
     """
     number, text = version.number, version.text
-    head = f"[You were cut off while you wrote into the draft. {_HEADS[version.breaks].format(number)}"
+    head = f"[{_HEADS[version.breaks].format(number)}"
     if version.breaks == "within":
         diff, whole = difference(before, text)
         if whole:

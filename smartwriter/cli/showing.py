@@ -13,7 +13,7 @@ from smartwriter.cli.terminal import secho
 from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.speakers import only_heard, prompts
 from smartwriter.sessions.transcript import Message, messages
-from smartwriter.tasks.cut_off import is_whole, version_of
+from smartwriter.tasks.cut_off import is_whole, kept_as, version_of
 from smartwriter.tasks.values import Revision, Turn
 from smartwriter.workspace import Workspace
 
@@ -105,7 +105,8 @@ def _print_end(draft: OpenDraft, turn: Turn, said: Sequence[Message], revisions:
     if kept is not None:
         click.echo(f"\n{kept.text.strip()}")
         why = f" {turn.detail}" if turn.detail else ""
-        secho(f"(cut off here; kept as {draft.address}:{kept.number}){why}", fg="yellow")
+        where = kept_as(f"{draft.address}:{kept.number}", whole=kept.is_whole)
+        secho(f"{where}{why}", fg="yellow")
     elif not is_whole(turn):
         secho(f"({turn.state.value}{f': {turn.detail}' if turn.detail else ' here'})", fg="yellow")
     elif turn.detail:
@@ -136,7 +137,7 @@ def _fields(
             for message in said
         ],
         "cut_off": [
-            {"turn": number, "revision": kept.number, "text": kept.text}
+            {"turn": number, "revision": kept.number, "whole": kept.is_whole, "text": kept.text}
             for number, kept in cut_off.items()
             if kept is not None
         ],

@@ -12,6 +12,7 @@ from smartwriter.cli.running import NOT_KEPT, SAVED
 from smartwriter.cli.terminal import secho
 from smartwriter.events import ArticleDelta, Event
 from smartwriter.sessions.compaction import Compaction
+from smartwriter.tasks.cut_off import kept_as
 
 _MARKS = {"old_text": ("− ", "red"), "new_text": ("+ ", "green")}
 
@@ -46,9 +47,8 @@ class Typist:
             case "draft_revised":
                 self._note(f"  · revision {event.revision}, {event.characters} characters", dim=True)
             case "cut_off_kept":
-                self._note(
-                    f"(cut off here; kept as {event.task}@{event.draft}:{event.revision})", fg="yellow"
-                )
+                address = f"{event.task}@{event.draft}:{event.revision}"
+                self._note(kept_as(address, whole=event.whole), fg="yellow")
             case "compacted":
                 self._note(f"  · {Compaction(event.by_itself, event.before, event.after)}")
             case "memory_proposed":

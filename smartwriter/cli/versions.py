@@ -88,7 +88,7 @@ def _change_line(change: Change) -> str:
     words = f"+{change.gained} −{change.lost} words"
     beside = "  kept beside the text" if revision.aside else ""
     if revision.cut_off:
-        beside = "  cut off; kept beside the text"
+        beside = f"  {'whole, but never the text' if revision.is_whole else 'cut off'}; kept beside the text"
     return f"  :{revision.number}  {_who(revision)}  {words}{beside}"
 
 

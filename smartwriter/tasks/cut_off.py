@@ -13,6 +13,14 @@ def version_of(turn: Turn, revisions: Iterable[Revision]) -> Revision | None:
     return own[-1] if own else None
 
 
+def kept_as(address: str, *, whole: bool) -> str:
+    """What is said under what was being written into a draft: that it breaks off, if so, and where it is.
+
+    :param address: of its version.
+    """
+    return f"({'whole, but never put into the draft' if whole else 'cut off here'}; kept as {address})"
+
+
 def to_be_told(turn: Turn, revisions: Iterable[Revision]) -> list[Revision]:
     """The versions that were cut off in a turn, but for those of which a later one has all, and more."""
     own = [one for one in revisions if one.cut_off and one.turn == turn.number]

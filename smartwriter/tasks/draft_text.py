@@ -238,7 +238,8 @@ class DraftText:
         """Keep what had arrived of a call that never came to its end, as a version beside the text.
 
         :param source: the same in the draft that this one was forked from.
-        :returns: None where there is nothing to keep, or the turn has a version of this text already.
+        :returns: None where there is nothing to keep, or the turn has a version of this text already, unless
+            that is not known yet to be whole.
         """
         text = text.replace("\0", "")  # which no Markdown file can hold
         if not text.strip():
@@ -246,7 +247,8 @@ class DraftText:
         with self._journal.locked() as transaction:
             revisions = self.revisions()
             text = in_the_manner_of(text_of(revisions), text)
-            if any(earlier.turn == turn and earlier.text == text for earlier in revisions):
+            same = [earlier for earlier in revisions if earlier.turn == turn and earlier.text == text]
+            if any(one.is_whole or not one.cut_off or breaks != "nowhere" for one in same):
                 return None
             revision = next_revision(revisions, text, "model", turn, source)
             revision = revision.model_copy(update={"aside": True, "cut_off": True})

@@ -271,3 +271,8 @@ class Revision(Value):
     breaks: Breaks = "at the end"
     call: str = ""
     """Of one that is ``cut_off``, with ``breaks``: as in :class:`CutOff`."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Of one that is ``cut_off``: all of the call had arrived, and only its doing was missing."""
+        return self.breaks == "nowhere"

@@ -156,7 +156,7 @@ def _revision_step(revision: Revision, before: str) -> Step:
 
 def _how(revision: Revision) -> str:
     aside = "; kept aside, it never was the draft's text" if revision.aside else ""
-    aside = f"; cut off{aside}" if revision.cut_off else aside
+    aside = f"; {'whole' if revision.is_whole else 'cut off'}{aside}" if revision.cut_off else aside
     if revision.source is not None:
         some = ", ".join(map(str, revision.paragraphs))
         return f"taken from {revision.source}{f', paragraphs {some}' if some else ''}{aside}"

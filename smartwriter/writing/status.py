@@ -7,8 +7,8 @@ from typing import Literal
 
 from smartwriter.events import Failed
 from smartwriter.open_draft import OpenDraft
-from smartwriter.tasks.cut_off import version_of
-from smartwriter.tasks.values import Draft, Task, Turn, TurnState, why_closed
+from smartwriter.tasks.cut_off import kept_as, version_of
+from smartwriter.tasks.values import Draft, Task, TurnState, why_closed
 from smartwriter.turns.live import LiveJournal
 from smartwriter.workspace import Workspace
 from smartwriter.writing.orphans import end_orphans
@@ -57,8 +57,10 @@ def died(workspace: Workspace, task: Task, draft: Draft, number: int) -> Failed 
     """How a turn ended whose process did not live to say it; None while it may."""
     for turn in OpenDraft(workspace, task, draft.name).turns_now():
         if turn.number == number and turn.state is TurnState.interrupted:
-            kept = _kept(workspace, task, draft.name, turn)
-            detail = f"(cut off here{f'; kept as {kept}' if kept else ''})"
+            kept = version_of(turn, workspace.text(task, draft.name).revisions())
+            detail = "(cut off here)"
+            if kept is not None:
+                detail = kept_as(f"{task.address(draft.name)}:{kept.number}", whole=kept.is_whole)
             return Failed(task=task.id, draft=draft.name, detail=detail, turn=turn)
     return None
 
@@ -73,12 +75,6 @@ def _state(workspace: Workspace, task: Task, draft: str) -> str:
         return f"turn {turns[-1].number} {turns[-1].state.value}: {turns[-1].detail}"
     if not turns or turns[-1].state is not TurnState.interrupted:
         return ""
-    kept = _kept(workspace, task, draft, turns[-1])
-    where = f", its article is kept as {kept}" if kept else ""
+    kept = version_of(turns[-1], workspace.text(task, draft).revisions())
+    where = f", its article is kept as {task.address(draft)}:{kept.number}" if kept is not None else ""
     return f"turn {turns[-1].number} was cut off{where}; {why_closed(task, draft) or 'just write on'}"
-
-
-def _kept(workspace: Workspace, task: Task, draft: str, turn: Turn) -> str:
-    """The address of what was being written into the draft when a turn was cut off; empty if nothing was."""
-    kept = version_of(turn, workspace.text(task, draft).revisions())
-    return f"{task.address(draft)}:{kept.number}" if kept is not None else ""

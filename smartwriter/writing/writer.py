@@ -225,7 +225,8 @@ class DraftWriter:
     async def _keep_cut_off(self, turn: Turn) -> None:
         try:
             for kept in await run_sync(self._answer.calls.keep, self._of.text):
-                self._tell(CutOffKept(turn=turn.number, revision=kept.number, characters=len(kept.text)))
+                size, whole = len(kept.text), kept.is_whole
+                self._tell(CutOffKept(turn=turn.number, revision=kept.number, characters=size, whole=whole))
         except JournalError:
             for version in await run_sync(self._cut_off_versions):
                 cut_off = [{"type": "text", "cut_off": version.model_dump()}]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -87,7 +88,7 @@ def test_a_dead_turn_is_cut_off_in_every_command_at_once(workspace: Workspace, t
         assert shown(workspace, "text", f"{task.id}:1").strip() == heard.strip()
         fields = json.loads(shown(workspace, "show", task.id, "--json"))
         assert fields["turns"][0]["state"] == "interrupted"
-        assert fields["cut_off"] == [{"turn": 1, "revision": 1, "text": heard}]
+        assert fields["cut_off"] == [{"turn": 1, "revision": 1, "whole": False, "text": heard}]
         assert Calls(1).keep(workspace.text(task, "main")) == []
         assert [one.cut_off for one in workspace.text(task, "main").revisions()] == [True]
         shown(workspace, "take", task.id)
@@ -179,7 +180,7 @@ def test_the_model_is_told_how_it_can_go_on(workspace: Workspace, task: Task) ->
         text.keep_cut_off("Half", 1, call="c")
         text.keep_cut_off("Half of it", 1, call="d")
         written(workspace.root, task.id, "Go on.", model=model)
-        passage, whole, end = model.requests[-1].prompt.split("[You were cut off")[1:]
+        passage, whole, end = re.split(r"\[You were cut off|\[What you wrote", model.requests[-1].prompt)[1:]
     assert "Version 3" in passage and "lay there" in passage and "append_draft" not in passage
     assert "make the whole change again" in passage and "Nobody crossed" not in passage
     assert "Version 4" in whole and "version 4 and an empty text" in whole

@@ -21,17 +21,20 @@ import anyio.to_thread
 import pytest
 from commands import command, environment, smartwriter, written
 from crashes import answered, crashed, orphan, turn_of
+from faces import data, printed
 from transcripts import entry, entry_uuid
 
 import smartwriter.files.durable as durable
 import smartwriter.storage.journal as journal
 import smartwriter.storage.reading as reading
 from smartwriter.agent.claude import ClaudeAgent
+from smartwriter.agent.notes import half_article
 from smartwriter.agent.offline.script import Reply, Request, Text, Wait
 from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.events import ArticleDelta, CallBegun, Event, TurnRecovered
 from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.orphans import HOMES, cli_mark, end, history_mark, mark_home
+from smartwriter.tasks.cut_off import to_be_told
 from smartwriter.tasks.values import Task, TurnState
 from smartwriter.turns.live import LiveJournal
 from smartwriter.workspace import Workspace
@@ -288,6 +291,31 @@ def test_a_call_that_nobody_answered_becomes_a_version(
     assert (version.text, version.cut_off, version.turn) == (text, True, 1)
     assert f"{task.id}@main:2" in str(told)
     assert workspace.text(task, "main").read() == first.text == "Fog.\n"
+
+
+def test_what_an_orphan_finished_is_said_to_be_whole(workspace: Workspace, task: Task) -> None:
+    """An article whose last word had arrived is nowhere called cut off, also if it was taken for that before
+    its end came to light: in show, log, the history and the note to the model."""
+    crashed(workspace, task, stored=1)
+    text = "# Herons\n\nOne stands still.\n"
+    of_call: dict[str, Any] = {"task": task.id, "draft": "main", "turn": 1, "call": "toolu_1"}
+    LiveJournal(OpenDraft(workspace, task, "main").live_path).append(
+        [CallBegun(**of_call, tool="write_draft"), ArticleDelta(**of_call, field="text", text=text)]
+    )
+    assert f"(cut off here; kept as {task.id}@main:1)" in printed(workspace, "show", task.id)
+    orphan(task, with_a_call("write_draft", {"text": text}, None))
+    recover(workspace)
+    shown = printed(workspace, "show", task.id)
+    assert f"(whole, but never put into the draft; kept as {task.id}@main:2)" in shown
+    assert "cut off" not in shown
+    assert ":2  model  +4 −0 words  whole" in printed(workspace, "log", task.id)
+    page = workspace.root.parent / "history.md"
+    printed(workspace, "export", task.id, "--history", "-o", str(page))
+    assert "Revision 2: by the model in turn 1; whole; kept aside" in page.read_text()
+    known = workspace.text(task, "main").revisions()
+    assert [one.number for one in to_be_told(turn_of(workspace, task), known)] == [2]
+    assert half_article(known[1], "").startswith("[What you wrote into the draft had arrived as a whole")
+    assert data(workspace, "show", task.id)["cut_off"][0]["whole"]
 
 
 def test_a_call_that_was_answered_becomes_none(workspace: Workspace, task: Task) -> None:
