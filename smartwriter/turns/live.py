@@ -24,11 +24,12 @@ import smartwriter.storage.encoding as encoding
 import smartwriter.storage.journal as journal
 import smartwriter.storage.reading as reading
 import smartwriter.system.bounds as bounds
-from smartwriter.events import Event, Reload, TextDelta, TextDropped, ending, ends_turn, from_dict
+from smartwriter.events import Event, OfTurn, Reload, ending, ends_turn, from_dict
 from smartwriter.storage.records import now
 from smartwriter.storage.salvage import Entry
 from smartwriter.tasks.values import Turn
 from smartwriter.turns.calls import Calls
+from smartwriter.turns.heard import Heard
 
 
 class LiveJournal:
@@ -79,13 +80,8 @@ class LiveJournal:
 
     def partial_text(self, turn: int) -> str:
         """What was heard of the answer of a turn that did not end."""
-        text = ""
-        for event in _events(self.path):
-            if isinstance(event, TextDelta) and event.turn == turn:
-                text += event.text
-            elif isinstance(event, TextDropped) and event.turn == turn:
-                text = text[: len(text) - event.characters]
-        return text
+        own = (event for event in _events(self.path) if isinstance(event, OfTurn) and event.turn == turn)
+        return Heard(own).text
 
 
 @dataclass

@@ -14,13 +14,13 @@ from smartwriter.events import (
     Event,
     Retrying,
     TextDelta,
-    TextDropped,
     ThinkingDelta,
     ToolUsed,
 )
 from smartwriter.tasks.commands import is_command
 from smartwriter.tasks.values import Turn, TurnState
 from smartwriter.turns.calls import DRAFT_TOOLS, Calls
+from smartwriter.turns.heard import Heard
 
 _NO_ANSWER = "The API had not answered"
 
@@ -32,7 +32,6 @@ class Answer:
         :param earlier: those before it.
         :param address: of the draft.
         """
-        self.text = ""
         self.calls = Calls(turn)
         self.under_way = False
         """The model has begun to answer."""
@@ -41,17 +40,19 @@ class Answer:
         self._writing: set[str] = set()  # the calls that write into the draft
         self._used_tool = False
         self._earlier, self._address = earlier, address
+        self._heard = Heard()
+
+    @property
+    def text(self) -> str:
+        return self._heard.text
 
     def hear(self, event: Happening) -> bool:
         """Go on with what happened next; whether it is to be told."""
         answers = isinstance(event, TextDelta | ThinkingDelta | CallBegun | ToolUsed)
         self.under_way = self.under_way or answers
         self._retrying = isinstance(event, Retrying) or (self._retrying and not answers)
+        self._heard.take(event)
         match event:
-            case TextDelta():
-                self.text += event.text
-            case TextDropped():
-                self.text = self.text[: len(self.text) - event.characters]
             case CallBegun():
                 if event.tool in DRAFT_TOOLS:
                     self._writing.add(event.call)
