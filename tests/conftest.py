@@ -22,6 +22,8 @@ settings.register_profile("dev", max_examples=25, deadline=None, database=None)
 settings.register_profile("ci", max_examples=100, deadline=None, database=None)
 settings.load_profile("dev")
 
+pytest_plugins = ["facts"]
+
 SAMPLES = Path(__file__).parent.parent / "collections"
 
 

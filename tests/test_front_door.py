@@ -40,6 +40,18 @@ def test_nothing_imports_the_root_or_loads_the_sdk() -> None:
         assert not sdk or path.relative_to(package).as_posix() in _CONVERSATIONS, path
 
 
+def test_no_module_imports_what_the_sdk_keeps_to_itself() -> None:
+    """What the SDK marks as private, by an underscore, is imported by tests alone."""
+    package = Path(smartwriter.__file__).parent
+    for path in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = imports([node])
+            if isinstance(node, ast.ImportFrom):
+                names += [f"{node.module}.{alias.name}" for alias in node.names]
+            sdk = [name for name in names if name.startswith("claude_agent_sdk")]
+            assert not [name for name in sdk if "._" in name], path
+
+
 def test_the_sdk_is_loaded_by_conversations_alone() -> None:
     """What writes with an agent, forks, or proves what is stored, loads no SDK before it has to."""
     modules = ["writing.engine", "trials.forking", "doctor.examine", "agent.offline.server"]
