@@ -50,14 +50,14 @@ def stop_command(workspace: Workspace, address: str) -> None:
     """Stop the turn of a draft, in whatever process; what was written of it stays."""
     from smartwriter.writing.status import stop
 
-    task, draft = workspace.tasks.resolve(address)
-    address = task.address(draft.name)
+    draft = OpenDraft.at(workspace, address)
+    address = draft.address
     said = {
         "asked": f"Asked the process that writes {address} to stop.",
         "ended": f"The program that wrote {address} had died; Claude, which still went on, was ended.",
         "idle": f"{address} is not being written.",
     }
-    click.echo(said[stop(workspace, task, draft)])
+    click.echo(said[stop(draft)])
 
 
 @click.command()
@@ -141,7 +141,8 @@ class _Watch:
         while True:
             await anyio.sleep(_DEAD_POLL_S)
             for address, turn in list(self._in_flight.items()):
-                ending = await run_sync(died, self._workspace, *self._drafts[address], turn)
+                task, draft = self._drafts[address]
+                ending = await run_sync(died, OpenDraft(self._workspace, task, draft.name), turn)
                 if ending is not None and self._in_flight.get(address) == turn:
                     self._show(ending)
 

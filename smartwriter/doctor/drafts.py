@@ -148,7 +148,7 @@ def _turns(draft: OpenDraft, turns: list[Turn]) -> Iterator[Finding]:
             f"the last turn of {address} was cut off",
             f"its process died; {why_closed(draft.task, draft.name) or 'the next turn goes on from there'}",
             "take in what the CLI may still have written",
-            partial(recover, draft.workspace, [config_folder()], [(draft.task, draft.draft)]),
+            partial(recover, draft.workspace, [config_folder()], [draft]),
         )
 
 

@@ -261,10 +261,11 @@ class Actor:
         """
         house, said = self._house, False
         workspace, task, draft = house.workspace, self.task, self.draft
+        here = OpenDraft(workspace, task, draft.name)
         deadline = anyio.current_time() + house.config.silence_s
         self.awaits = True
         try:
-            while clis := await run_sync(still_writing, workspace, task, draft):
+            while clis := await run_sync(still_writing, here):
                 if not self.queue:
                     raise Invalid("The prompt was withdrawn.")
                 if not said:
@@ -275,7 +276,7 @@ class Actor:
                 await anyio.sleep(STOP_POLL_S)
         finally:
             self.awaits = False
-        for recovered in await run_sync(recover_draft, workspace, task, draft, [house.agent.config_folder]):
+        for recovered in await run_sync(recover_draft, here, [house.agent.config_folder]):
             house.publish(recovered.event())
         await run_sync(remove_folders, workspace, {draft.session_id, *draft.earlier_sessions})
 

@@ -15,15 +15,15 @@ from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.orphans import Cli, Folder
 from smartwriter.storage.identity import identity
 from smartwriter.storage.interface import Lease
-from smartwriter.tasks.values import Draft, Task
 from smartwriter.workspace import Workspace
 
 _REMOVALS = 5
 
 
-def still_writing(workspace: Workspace, task: Task, draft: Draft) -> list[Cli]:
+def still_writing(draft: OpenDraft) -> list[Cli]:
     """The CLI processes that write a draft, whose lease the caller holds: of programs that died. Blocking."""
-    return orphans.of_sessions(orphans.living(), identity(workspace.hidden).id, sessions_of(draft))
+    mine = identity(draft.workspace.hidden).id
+    return orphans.of_sessions(orphans.living(), mine, sessions_of(draft))
 
 
 def orphaned(workspace: Workspace) -> list[Cli]:
@@ -34,15 +34,15 @@ def orphaned(workspace: Workspace) -> list[Cli]:
     return [cli for cli in clis if cli.session_id in leases and not leases[cli.session_id].is_held()]
 
 
-def end_orphans(workspace: Workspace, task: Task, draft: Draft) -> bool:
+def end_orphans(draft: OpenDraft) -> bool:
     """End the CLIs that write a draft whose programs died; whether there were any. Blocking.
 
     :raises DraftBusy: somebody writes the draft by now.
     """
-    if not still_writing(workspace, task, draft):
+    if not still_writing(draft):
         return False
-    with OpenDraft(workspace, task, draft.name).lease():  # so that they are nobody's who lives
-        clis = still_writing(workspace, task, draft)
+    with draft.lease():  # so that they are nobody's who lives
+        clis = still_writing(draft)
         orphans.end(clis)
     return bool(clis)
 
@@ -83,9 +83,8 @@ def orphans_of(workspace: Workspace, held: Collection[str] = ()) -> list[Folder]
 def _leases(workspace: Workspace) -> dict[str, Lease]:
     """The lease of each session's draft."""
     found = {}
-    for task, draft in drafts_of(workspace):
-        lease = OpenDraft(workspace, task, draft.name).lease()
-        found.update(dict.fromkeys(sessions_of(draft), lease))
+    for draft in drafts_of(workspace):
+        found.update(dict.fromkeys(sessions_of(draft), draft.lease()))
     return found
 
 
@@ -95,8 +94,8 @@ def _keep_the_rest(workspace: Workspace, folder: Folder) -> None:
     :raises OSError: they could not be; then the folder has to stay.
     """
     ours = {
-        session_id: workspace.store.path({"project_key": task.project_key, "session_id": session_id})
-        for task, draft in drafts_of(workspace)
+        session_id: workspace.store.path({**draft.session, "session_id": session_id})
+        for draft in drafts_of(workspace)
         for session_id in sessions_of(draft)
     }
     for transcript in folder.transcripts():
@@ -112,14 +111,14 @@ def _remove(path: Path) -> None:
             break
 
 
-def drafts_of(workspace: Workspace) -> Iterator[tuple[Task, Draft]]:
+def drafts_of(workspace: Workspace) -> Iterator[OpenDraft]:
     for task in workspace.tasks.all():
-        for draft in task.drafts.values():
-            yield task, draft
+        for name in task.drafts:
+            yield OpenDraft(workspace, task, name)
 
 
-def sessions_of(draft: Draft) -> tuple[str, ...]:
-    return (draft.session_id, *draft.earlier_sessions)
+def sessions_of(draft: OpenDraft) -> tuple[str, ...]:
+    return (draft.draft.session_id, *draft.draft.earlier_sessions)
 
 
 def uuids_in(transcript: Path) -> set[str]:

@@ -22,7 +22,7 @@ from smartwriter.storage.identity import identity
 from smartwriter.storage.records import now
 from smartwriter.storage.salvage import Entry
 from smartwriter.tasks.commands import is_command
-from smartwriter.tasks.values import Draft, Task, Turn, TurnState, why_closed
+from smartwriter.tasks.values import Task, Turn, TurnState, why_closed
 from smartwriter.turns.calls import DRAFT_TOOLS
 from smartwriter.turns.live import LiveJournal
 from smartwriter.workspace import Workspace
@@ -56,7 +56,7 @@ class Recovered:
 
 
 def recover(
-    workspace: Workspace, config_folders: Sequence[Path] = (), also: Iterable[tuple[Task, Draft]] = ()
+    workspace: Workspace, config_folders: Sequence[Path] = (), also: Iterable[OpenDraft] = ()
 ) -> list[Recovered]:
     """Take in what dead processes left, and settle their turns. Blocking.
 
@@ -68,79 +68,75 @@ def recover(
     with contextlib.suppress(JournalError):  # the disk may still be full; it stays in the spool
         workspace.spool.replay()
     found: dict[tuple[str, str], list[Recovered]] = {}
-    for task, draft in [*_unfinished(workspace), *_with_folders(workspace), *also]:
-        if (task.id, draft.name) in found:
+    for draft in [*_unfinished(workspace), *_with_folders(workspace), *also]:
+        if (draft.task.id, draft.name) in found:
             continue
-        with contextlib.suppress(DraftBusy), OpenDraft(workspace, task, draft.name).lease():
-            found[task.id, draft.name] = recover_draft(workspace, task, draft, config_folders)
+        with contextlib.suppress(DraftBusy), draft.lease():
+            found[draft.task.id, draft.name] = recover_draft(draft, config_folders)
     remove_folders(workspace)
     return [recovered for several in found.values() for recovered in several]
 
 
-def recover_draft(
-    workspace: Workspace, task: Task, draft: Draft, config_folders: Sequence[Path] = ()
-) -> list[Recovered]:
+def recover_draft(draft: OpenDraft, config_folders: Sequence[Path] = ()) -> list[Recovered]:
     """Take in what a dead process left of one draft, whose lease the caller holds. Blocking.
 
     Nothing happens as long as its CLI lives.
     """
     clis = orphans.living()
-    if orphans.of_sessions(clis, identity(workspace.hidden).id, sessions_of(draft)):
+    if orphans.of_sessions(clis, identity(draft.workspace.hidden).id, sessions_of(draft)):
         return []
     taken_in = False
-    for copy in copies(workspace, task, draft, config_folders, clis):
+    for copy in copies(draft, config_folders, clis):
         with contextlib.suppress(FileNotFoundError):  # another process has taken it in, and removes it
-            taken_in |= take_in(workspace, task, draft, copy)
-    return _settle(workspace, task, draft, also_settled=taken_in)
+            taken_in |= take_in(draft, copy)
+    return _settle(draft, also_settled=taken_in)
 
 
-def _unfinished(workspace: Workspace) -> Iterator[tuple[Task, Draft]]:
+def _unfinished(workspace: Workspace) -> Iterator[OpenDraft]:
     """The drafts whose last turn, by their live journals, has no ending."""
     for path in workspace.places.live_journals():
         if LiveJournal.has_ended(path):
             continue
         with contextlib.suppress(TaskNotFound):
             task = workspace.tasks.find(path.parent.name)
-            if draft := task.drafts.get(path.stem):
-                yield task, draft
+            if path.stem in task.drafts:
+                yield OpenDraft(workspace, task, path.stem)
 
 
-def _with_folders(workspace: Workspace) -> Iterator[tuple[Task, Draft]]:
+def _with_folders(workspace: Workspace) -> Iterator[OpenDraft]:
     """The drafts of which a CLI has left something, though their turns may be settled."""
     mine = identity(workspace.hidden)
     known = (mine.id, *mine.copied_from, None)
     sessions = {id for folder in orphans.folders() if folder.workspace() in known for id in folder.sessions()}
-    for task, draft in drafts_of(workspace) if sessions else ():
-        if draft.session_id in sessions:
-            yield task, draft
+    for draft in drafts_of(workspace) if sessions else ():
+        if draft.draft.session_id in sessions:
+            yield draft
 
 
-def _settle(workspace: Workspace, task: Task, draft: Draft, *, also_settled: bool) -> list[Recovered]:
+def _settle(draft: OpenDraft, *, also_settled: bool) -> list[Recovered]:
     """Record how the turns of a dead process ended, and in the live journal that they did.
 
     :param also_settled: something was taken in: turns that were given up may have their answers by now.
     """
-    turns = workspace.tasks.turns(task, draft.name)
+    task, turns = draft.task, draft.turns()
     open = [turn for turn in turns if turn.state in (UNANSWERED if also_settled else (TurnState.running,))]
     if not open:
         return []
-    live = LiveJournal(OpenDraft(workspace, task, draft.name).live_path)
-    entries = _entries(workspace, task, draft)
+    live, entries = draft.live(), _entries(draft)
     settled: list[tuple[Turn, tuple[int, ...]]] = []
-    text = workspace.text(task, draft.name)
     for turn in open:
         calls = live.calls(turn.number)
         later = {other.uuid for other in turns if other.number > turn.number}
         for id, tool, fields in _unanswered_calls(entries, turn.uuid, later):
             calls.finish(id, tool, fields)
-        kept = tuple(revision.number for revision in calls.keep(text))
+        kept = tuple(revision.number for revision in calls.keep(draft.text))
         end = _end_of(turn, entries, later, live)
         if end is not None or kept:
             new = {"ended_at": now(), **(end or {})}
             settled.append((turn.model_copy(update=new), kept))
     if settled:
         ended = [turn for turn, _ in settled]
-        workspace.tasks.record(task, draft.name, ended)
+        draft.workspace.tasks.record(task, draft.name, ended)
         live.end(task.id, draft.name, ended)
     return [Recovered(task, draft.name, turn, kept) for turn, kept in settled]
 
@@ -197,8 +193,8 @@ def _fields(input: object) -> dict[tuple[int, str], str]:
     return found
 
 
-def _entries(workspace: Workspace, task: Task, draft: Draft) -> list[Entry]:
+def _entries(draft: OpenDraft) -> list[Entry]:
     try:
-        return OpenDraft(workspace, task, draft.name).transcript.read().entries
+        return draft.transcript.read().entries
     except FileNotFoundError:
         return []

@@ -8,7 +8,7 @@ from typing import Literal
 from smartwriter.events import Failed
 from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.cut_off import kept_as, version_of
-from smartwriter.tasks.values import Draft, Task, TurnState, why_closed
+from smartwriter.tasks.values import Task, TurnState, why_closed
 from smartwriter.turns.live import LiveJournal
 from smartwriter.workspace import Workspace
 from smartwriter.writing.orphans import end_orphans
@@ -32,8 +32,8 @@ def statuses(workspace: Workspace) -> list[Status]:
         Status(
             task,
             name,
-            _state(workspace, task, name),
-            len(OpenDraft(workspace, task, name).outbox().waiting()),
+            _state(draft := OpenDraft(workspace, task, name)),
+            len(draft.outbox().waiting()),
         )
         for task in workspace.tasks.all()
         for name in task.live_drafts
@@ -41,40 +41,41 @@ def statuses(workspace: Workspace) -> list[Status]:
     return [one for one in found if one.state or one.waiting]
 
 
-def stop(workspace: Workspace, task: Task, draft: Draft) -> Literal["asked", "ended", "idle"]:
+def stop(draft: OpenDraft) -> Literal["asked", "ended", "idle"]:
     """Stop the turn of a draft.
 
     ``asked``: the process that writes it does so; ``ended``: that was dead, and its CLI, which still went
     on, has been ended; ``idle``: nobody writes it.
     """
-    if OpenDraft(workspace, task, draft.name).lease().is_held():
-        OpenDraft(workspace, task, draft.name).ask_to_stop()
+    if draft.lease().is_held():
+        draft.ask_to_stop()
         return "asked"
-    return "ended" if end_orphans(workspace, task, draft) else "idle"
+    return "ended" if end_orphans(draft) else "idle"
 
 
-def died(workspace: Workspace, task: Task, draft: Draft, number: int) -> Failed | None:
+def died(draft: OpenDraft, number: int) -> Failed | None:
     """How a turn ended whose process did not live to say it; None while it may."""
-    for turn in OpenDraft(workspace, task, draft.name).turns_now():
+    for turn in draft.turns_now():
         if turn.number == number and turn.state is TurnState.interrupted:
-            kept = version_of(turn, workspace.text(task, draft.name).revisions())
+            kept = version_of(turn, draft.text.revisions())
             detail = "(cut off here)"
             if kept is not None:
-                detail = kept_as(f"{task.address(draft.name)}:{kept.number}", whole=kept.is_whole)
-            return Failed(task=task.id, draft=draft.name, detail=detail, turn=turn)
+                detail = kept_as(f"{draft.address}:{kept.number}", whole=kept.is_whole)
+            return Failed(task=draft.task.id, draft=draft.name, detail=detail, turn=turn)
     return None
 
 
-def _state(workspace: Workspace, task: Task, draft: str) -> str:
-    lease = OpenDraft(workspace, task, draft).lease()
+def _state(draft: OpenDraft) -> str:
+    lease = draft.lease()
     if lease.is_held():
-        ended = LiveJournal.has_ended(OpenDraft(workspace, task, draft).live_path)
+        ended = LiveJournal.has_ended(draft.live_path)
         return f"{'idle' if ended else 'writing'}, in {lease.holder()}"
-    turns = OpenDraft(workspace, task, draft).turns_now()
+    turns = draft.turns_now()
     if turns and turns[-1].detail:
         return f"turn {turns[-1].number} {turns[-1].state.value}: {turns[-1].detail}"
     if not turns or turns[-1].state is not TurnState.interrupted:
         return ""
-    kept = version_of(turns[-1], workspace.text(task, draft).revisions())
-    where = f", its article is kept as {task.address(draft)}:{kept.number}" if kept is not None else ""
-    return f"turn {turns[-1].number} was cut off{where}; {why_closed(task, draft) or 'just write on'}"
+    kept = version_of(turns[-1], draft.text.revisions())
+    where = f", its article is kept as {draft.address}:{kept.number}" if kept is not None else ""
+    then = why_closed(draft.task, draft.name) or "just write on"
+    return f"turn {turns[-1].number} was cut off{where}; {then}"

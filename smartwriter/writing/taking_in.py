@@ -10,37 +10,35 @@ from typing import TYPE_CHECKING, cast
 
 import smartwriter.sessions.orphans as orphans
 import smartwriter.storage.reading as reading
+from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.orphans import Cli
 from smartwriter.sessions.transcript import descendants
 from smartwriter.storage.identity import identity
-from smartwriter.tasks.values import Draft, Task, Turn, TurnState
-from smartwriter.workspace import Workspace
+from smartwriter.tasks.values import Turn, TurnState
 from smartwriter.writing.orphans import uuids_in
 
 if TYPE_CHECKING:
-    from claude_agent_sdk.types import SessionKey, SessionStoreEntry
+    from claude_agent_sdk.types import SessionStoreEntry
 
 UNANSWERED = (TurnState.running, TurnState.interrupted, TurnState.failed)
 """The states of turns whose answers may lie in the CLI's own folder."""
 
 
-def copies(
-    workspace: Workspace, task: Task, draft: Draft, config_folders: Iterable[Path], clis: Sequence[Cli]
-) -> Iterator[Path]:
+def copies(draft: OpenDraft, config_folders: Iterable[Path], clis: Sequence[Cli]) -> Iterator[Path]:
     """The CLI's own transcripts of a draft's session, where it does not write any more.
 
     A copy of a workspace reads what the CLI of the one that it was copied from has left, too; it only
     leaves it there.
     """
-    mine = identity(workspace.hidden)
+    mine, session_id = identity(draft.workspace.hidden), draft.draft.session_id
     for folder in orphans.folders():
         if folder.workspace() in (mine.id, *mine.copied_from, None) and not folder.is_used(clis):
-            yield from folder.transcripts(draft.session_id)
-    turns = workspace.tasks.turns(task, draft.name)
+            yield from folder.transcripts(session_id)
+    turns = draft.turns()
     if not turns or turns[-1].state not in UNANSWERED:  # most of what is there stays there for ever
         return
     for config in filter(_is_trusted, config_folders):
-        yield from orphans.transcripts_in(config, draft.session_id)
+        yield from orphans.transcripts_in(config, session_id)
 
 
 def _is_trusted(config: Path) -> bool:
@@ -52,18 +50,18 @@ def _is_trusted(config: Path) -> bool:
     return os.name == "nt" or (status.st_uid == os.geteuid() and not status.st_mode & stat.S_IWOTH)
 
 
-def take_in(workspace: Workspace, task: Task, draft: Draft, copy: Path) -> bool:
+def take_in(draft: OpenDraft, copy: Path) -> bool:
     """Append what the CLI's copy of a session says after the prompts that were cut off; whether anything."""
-    key: SessionKey = {"project_key": task.project_key, "session_id": draft.session_id}
-    have = uuids_in(workspace.store.path(key))
-    prompts = _open_prompts(workspace.tasks.turns(task, draft.name), have)
+    store, key = draft.workspace.store, draft.session
+    have = uuids_in(store.path(key))
+    prompts = _open_prompts(draft.turns(), have)
     entries = list(descendants(reading.read(copy).entries, prompts))
     new = [entry for entry in entries if entry["uuid"] not in have]
-    workspace.store.append_now(key, cast("list[SessionStoreEntry]", new))
+    store.append_now(key, cast("list[SessionStoreEntry]", new))
     for path, subpath in _subagents(copy):
         if subpath.rpartition("/")[2].removeprefix("agent-") in str(entries):
             of_agent = [entry for entry in reading.read(path).entries if "uuid" in entry]
-            workspace.store.append_now({**key, "subpath": subpath}, cast("list[SessionStoreEntry]", of_agent))
+            store.append_now({**key, "subpath": subpath}, cast("list[SessionStoreEntry]", of_agent))
     return bool(new)
 
 

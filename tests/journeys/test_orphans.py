@@ -79,11 +79,11 @@ def test_a_living_cli_is_left_to_end(workspace: Workspace, task: Task) -> None:
         assert turn_of(workspace, task).state is TurnState.running
         (transcript,) = folder.rglob("*.jsonl")
         transcript.write_text("".join(json.dumps(item) + "\n" for item in answered(2)))
-        assert [found.process.pid for found in still_writing(workspace, task, task.drafts["main"])] == [
+        assert [found.process.pid for found in still_writing(OpenDraft(workspace, task, "main"))] == [
             process.pid
         ]
-        end(still_writing(workspace, task, task.drafts["main"]))
-    assert still_writing(workspace, task, task.drafts["main"]) == []
+        end(still_writing(OpenDraft(workspace, task, "main")))
+    assert still_writing(OpenDraft(workspace, task, "main")) == []
     assert [found.turn.state for found in recover(workspace)] == [TurnState.recovered]
     assert not folder.exists()
 

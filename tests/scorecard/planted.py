@@ -512,14 +512,14 @@ _RECOVERY = [
     Mutation(
         "a CLI that still writes is not left to end",
         "recover_draft",
-        "if orphans.of_sessions(clis, identity(workspace.hidden).id, sessions_of(draft)):",
+        "if orphans.of_sessions(clis, identity(draft.workspace.hidden).id, sessions_of(draft)):",
         "if False:",
         "test_orphans.py::test_a_living_cli_is_left_to_end",
     ),
     Mutation(
         "a second CLI beside one that still writes",
         "still_writing",
-        "return orphans.of_sessions(orphans.living(), identity(workspace.hidden).id, sessions_of(draft))",
+        "return orphans.of_sessions(orphans.living(), mine, sessions_of(draft))",
         "return []",
         "test_orphans.py::test_asked_again_at_once_after_the_crash",
     ),
@@ -561,7 +561,7 @@ _RECOVERY = [
     Mutation(
         "a draft that is being written is settled as dead",
         "recover",
-        "with contextlib.suppress(DraftBusy), OpenDraft(workspace, task, draft.name).lease():",
+        "with contextlib.suppress(DraftBusy), draft.lease():",
         "with contextlib.suppress(DraftBusy):",
         "test_recovery.py::test_others_are_left_alone",
     ),
