@@ -3,20 +3,50 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import get_args
 
 import smartwriter
+import smartwriter.errors
+import smartwriter.events
 
 
 def test_all_names_are_there() -> None:
     """Everything that ``__all__`` promises can be imported, and it is sorted."""
     assert list(smartwriter.__all__) == sorted(smartwriter.__all__)
-    for name in smartwriter.__all__:
+    for name in set(smartwriter.__all__) - _UNIONS:
         assert getattr(smartwriter, name).__name__ == name
+    assert all(get_args(getattr(smartwriter, name)) for name in _UNIONS)
+
+
+_UNIONS = {"Event", "Ending"}
+
+
+def test_dir_lists_what_is_public_before_any_of_it_is_loaded() -> None:
+    """``dir(smartwriter)``, and so completion in a shell, has every public name and nothing else."""
+    assert dir(smartwriter) == smartwriter.__all__
+
+
+def test_every_error_and_every_event_is_public() -> None:
+    """A program can catch each error and tell each event apart by names of the front door alone; type
+    checkers know the same names from the same places."""
+    for module in (smartwriter.errors, smartwriter.events):
+        for name, one in vars(module).items():
+            if isinstance(one, type) and one.__module__ == module.__name__:
+                assert getattr(smartwriter, name) is one
+    (checked,) = (node for node in ast.parse(inspect.getsource(smartwriter)).body if isinstance(node, ast.If))
+    named = [
+        (alias.name, node.module)
+        for node in checked.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    ]
+    assert dict(named) == {name: f"smartwriter.{home}" for name, home in smartwriter._HOMES.items()}
 
 
 def test_importing_it_loads_nothing_heavy() -> None:

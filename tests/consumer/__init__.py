@@ -1,0 +1,1 @@
+"""What others build on the package."""
