@@ -494,9 +494,9 @@ _LIVE = [
     ),
     Mutation(
         "what an attempt had said stays when it is taken back",
-        "LiveJournal.partial_text",
-        "text = text[: len(text) - event.characters]",
-        "pass",
+        "Heard.take",
+        "                self._drop(event.characters)",
+        "                pass",
         "test_broadcast.py::test_what_was_taken_back_is_no_part_of_the_answer",
     ),
 ]
