@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Annotated, Any, Literal, TypeGuard
 
 from pydantic import Field, TypeAdapter
 
-from smartwriter.storage.records import Value
+from smartwriter.storage.records import Moment, Value
 from smartwriter.tasks.values import Turn, TurnState, Usage
 
 
@@ -176,7 +175,7 @@ class Retrying(OfTurn):
 
 class RateLimited(OfTurn):
     kind: Literal["rate_limited"] = "rate_limited"
-    until: datetime | None
+    until: Moment | None
 
 
 class NotSaved(OfTurn):

@@ -97,6 +97,8 @@ _PHRASES = {
 }
 _CLOCK_WORDS = ("o'clock", "o’clock")
 _HALVES = ("am", "pm", "a.m", "p.m")
+_MOST = 10**18
+"""What is counted with is less; a longer row of digits or scales is only looked at as it is spelled."""
 _DIGITAL = re.compile(r"(\d{1,2})[:：.](\d{2})")
 
 
@@ -149,6 +151,13 @@ def _number(words: Sequence[Word], at: int) -> tuple[str, int] | None:
     return _in_english(words, at)
 
 
+def _whole(number: tuple[str, int] | None) -> int:
+    """The value of a whole number; -1 for any other, and for none."""
+    if number is None or not number[0].isdecimal() or len(number[0]) > len(str(_MOST)):
+        return -1
+    return int(number[0])
+
+
 def _in_digits(words: Sequence[Word], at: int) -> tuple[str, int]:
     value = words[at].key.removeprefix("#")
     for scale in _texts(words, at + 1, 1):
@@ -170,6 +179,8 @@ def _in_han(words: Sequence[Word], at: int) -> tuple[str, int] | None:
         if character in _HAN_DIGITS:
             digit = _HAN_DIGITS[character]
             row += str(digit)
+        elif max(total, section) >= _MOST:
+            break
         elif (scale := _HAN_SCALES.get(character)) and scale < 10_000:
             section += (1 if digit is None else digit) * scale
             digit = None
@@ -193,7 +204,7 @@ def _in_english(words: Sequence[Word], at: int) -> tuple[str, int] | None:
         value, scale = _spelled(text), _SCALES.get(text)
         if value is not None and _continues(current, value, end == at):
             current += value
-        elif scale and (end > at or _texts(words, at - 1, 1) == ["a"]):
+        elif scale and current < _MOST and (end > at or _texts(words, at - 1, 1) == ["a"]):
             current = max(current, 1) * scale
             total, current = (total, current) if scale == 100 else (total + current, 0)
         elif not (text == "and" and end > at and _spelled(*_texts(words, end + 1, 1) or [""]) is not None):
@@ -259,14 +270,14 @@ def _date(words: Sequence[Word], at: int) -> tuple[Word, int] | None:
         and (month := _MONTHS.get(words[end].text.casefold()))
     ):
         return _day(words, at, month, (found[0], end + 1))
-    if _texts(words, end, 1) == ["月"] and found[0].isdecimal():
+    if _texts(words, end, 1) == ["月"]:
         end += 1 + (_texts(words, end + 1, 1) == ["初"])
-        return _day(words, at, int(found[0]), _number(words, end))
+        return _day(words, at, _whole(found), _number(words, end))
     return None
 
 
 def _day(words: Sequence[Word], at: int, month: int, day: tuple[str, int] | None) -> tuple[Word, int] | None:
-    if day is None or not day[0].isdecimal() or not (1 <= int(day[0]) <= 31 and 1 <= month <= 12):
+    if day is None or not (1 <= _whole(day) <= 31 and 1 <= month <= 12):
         return None
     end = day[1] + (_texts(words, day[1], 1) in (["日"], ["号"], ["號"]))
     return _made(words, at, end, f"@{month}-{day[0]}", Kind.date)
@@ -327,9 +338,9 @@ def _clock(words: Sequence[Word], at: int) -> tuple[Word, int] | None:
         if found := rule(words, at):
             return found
     number = _number(words, at)
-    if number is None or not number[0].isdecimal() or int(number[0]) > 24:
+    if number is None or not 0 <= (hour := _whole(number)) <= 24:
         return None
-    hour, end = int(number[0]), number[1]
+    end = number[1]
     after = "".join(_texts(words, end, 1))
     if after in _CLOCK_WORDS:
         return _time(words, at, end + 1, hour, 0)
@@ -342,9 +353,9 @@ def _fraction_of_hour(words: Sequence[Word], at: int) -> tuple[Word, int] | None
     texts = _texts(words, at, 2)
     if texts[0] not in ("half", "quarter") or texts[1:] not in (["past"], ["to"]):
         return None
-    if (found := _number(words, at + 2)) is None or not found[0].isdecimal():
+    if (found := _number(words, at + 2)) is None or (hour := _whole(found)) < 0:
         return None
-    minutes, hour = {"half": 30, "quarter": 15}[texts[0]], int(found[0])
+    minutes = {"half": 30, "quarter": 15}[texts[0]]
     if texts[1] == "to":
         hour, minutes = hour - 1, 60 - minutes
     return _made(words, at, found[1], f"@{hour}:{minutes:02}", Kind.time)
@@ -360,17 +371,17 @@ def _weekday(words: Sequence[Word], at: int) -> tuple[Word, int] | None:
 
 def _minutes_to_hour(words: Sequence[Word], at: int) -> tuple[Word, int] | None:
     """Twenty to ten, five past six, ten minutes to eight."""
-    if (minutes := _number(words, at)) is None or not minutes[0].isdecimal():
+    if (found := _number(words, at)) is None or (minutes := _whole(found)) < 0:
         return None
-    end = minutes[1] + (_texts(words, minutes[1], 1) == ["minutes"])
+    end = found[1] + (_texts(words, found[1], 1) == ["minutes"])
     direction = _texts(words, end, 1)
-    hour = _number(words, end + 1) if direction in (["to"], ["past"]) else None
-    if hour is None or not hour[0].isdecimal() or not 0 < int(hour[0]) <= 12:
+    number = _number(words, end + 1) if direction in (["to"], ["past"]) else None
+    if number is None or not 0 < (hour := _whole(number)) <= 12:
         return None
-    if int(minutes[0]) not in range(5, 60, 5):  # eight to ten is a span
+    if minutes not in range(5, 60, 5):  # eight to ten is a span
         return None
-    past = int(minutes[0]) if direction == ["past"] else 60 - int(minutes[0])
-    return _time(words, at, hour[1], int(hour[0]) - (direction == ["to"]), past)
+    past = minutes if direction == ["past"] else 60 - minutes
+    return _time(words, at, number[1], hour - (direction == ["to"]), past)
 
 
 def _digital(words: Sequence[Word], at: int) -> tuple[Word, int] | None:
@@ -385,9 +396,9 @@ def _digital(words: Sequence[Word], at: int) -> tuple[Word, int] | None:
 def _han_clock(words: Sequence[Word], at: int, end: int, hour: int) -> tuple[Word, int]:
     if _texts(words, end, 1) == ["半"]:
         return _time(words, at, end + 1, hour, 30)
-    if (found := _number(words, end)) and found[0].isdecimal() and int(found[0]) < 60:
+    if (found := _number(words, end)) and 0 <= (minutes := _whole(found)) < 60:
         stop = found[1] + (_texts(words, found[1], 1) == ["分"])
-        return _time(words, at, stop, hour, int(found[0]))
+        return _time(words, at, stop, hour, minutes)
     return _time(words, at, end, hour, 0)
 
 

@@ -5,17 +5,25 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from enum import Enum
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from smartwriter.storage.records import Value, now
+from smartwriter.storage.records import Moment, Value, now
+from smartwriter.text.sections import one_line
 
 DEFAULT_FILE = "memory.md"
 
 _ID_CHARACTERS = "bcdfghjkmnpqrstvwxz23456789"  # no vowels, so no words; nothing that looks like another
+
+
+def _one_line(text: str) -> str:
+    return " ".join(one_line(text).split())
+
+
+OneLine = Annotated[str, AfterValidator(_one_line)]
+"""It is put into a file of the writer's as a line; and it may come from a file of somebody else's."""
 
 
 class ProposalState(str, Enum):
@@ -37,18 +45,18 @@ class Proposal(Value):
     """A line for a memory file, and where it comes from."""
 
     id: str
-    text: str
+    text: OneLine
     """As it was proposed: one line of Markdown, without a bullet."""
     file: str = DEFAULT_FILE
     task: str
     """Empty for a line that the writer wrote themself; such a one is recorded only to be forgotten."""
     draft: str
     turn: int
-    at: datetime = Field(default_factory=now)
+    at: Moment = Field(default_factory=now)
     state: ProposalState = ProposalState.pending
     replaces: str = ""
     """The whole line of its file that it is to take the place of; empty: it is added at the end."""
-    accepted_text: str = ""
+    accepted_text: OneLine = ""
     """What the writer made of it."""
     removed: str = ""
     """The whole line that was forgotten."""

@@ -14,7 +14,6 @@ line names.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import ClassVar
 
 from pydantic import Field
@@ -25,7 +24,7 @@ from smartwriter.memory.files import MemoryFile
 from smartwriter.memory.snapshot import Memory
 from smartwriter.storage.interface import Journal, Storage
 from smartwriter.storage.reading import Contents
-from smartwriter.storage.records import Value, from_line, now, to_line
+from smartwriter.storage.records import Moment, Value, from_line, now, to_line
 from smartwriter.storage.salvage import Entry
 from smartwriter.text.sameness import normal
 
@@ -35,7 +34,7 @@ class MemoryVersion(Value):
 
     KIND: ClassVar[str] = "memory"
 
-    timestamp: datetime = Field(default_factory=now)
+    timestamp: Moment = Field(default_factory=now)
     collection: str
     files: Mapping[str, str]
     """The sha256 of each, by name."""

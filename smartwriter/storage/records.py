@@ -7,15 +7,29 @@ of another kind, or of a later version that this one cannot read, is left alone.
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from smartwriter.storage.salvage import Entry
 
 
 def now() -> datetime:
     return datetime.now(timezone.utc)
+
+
+def _showable(when: datetime) -> datetime:
+    # In a zone of its own, the first or the last day there is would lie outside of all others.
+    plain = when.replace(tzinfo=timezone.utc)
+    if plain < _FIRST or plain > _LAST:
+        return min(max(plain, _FIRST), _LAST)
+    return plain if when.tzinfo is None else when
+
+
+_FIRST = datetime(1970, 1, 2, tzinfo=timezone.utc)
+_LAST = datetime(9999, 12, 30, tzinfo=timezone.utc)
+Moment = Annotated[datetime, AfterValidator(_showable)]
+"""When something was, as a line has it: comparable with any other, and to be shown in every zone."""
 
 
 class Value(BaseModel):

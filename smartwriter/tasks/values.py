@@ -6,7 +6,6 @@ Frozen models without I/O. A change makes a new value, which the disk layer appe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from enum import Enum
 from typing import Annotated, Literal
 
@@ -14,7 +13,7 @@ from pydantic import AfterValidator, Field
 
 from smartwriter.errors import Invalid
 from smartwriter.files.names import is_plain_name, is_readable_name
-from smartwriter.storage.records import Value, now
+from smartwriter.storage.records import Moment, Value, now
 
 MAIN = "main"
 UNFILED = "unfiled"
@@ -57,7 +56,7 @@ class Choice(Value):
     """As ``task@draft:revision``."""
     other: str
     why: str = ""
-    at: datetime = Field(default_factory=now)
+    at: Moment = Field(default_factory=now)
 
 
 class WhatIf(Value):
@@ -77,7 +76,7 @@ class Draft(Value):
     earlier_sessions: tuple[PlainName, ...] = ()
     """Ids that the session had before, oldest first."""
     origin: Origin | None = None
-    created_at: datetime = Field(default_factory=now)
+    created_at: Moment = Field(default_factory=now)
     dropped: bool = False
     memory: Mapping[str, WhatIf] = Field(default_factory=dict)
     """Memory files of which its sessions get another version, by name."""
@@ -86,7 +85,7 @@ class Draft(Value):
 class Finished(Value):
     """That a task was finished, and with what."""
 
-    at: datetime = Field(default_factory=now)
+    at: Moment = Field(default_factory=now)
     draft: PlainName
     revision: int
     article: str
@@ -110,7 +109,7 @@ class Task(Value):
     """Under which its sessions are stored, for life, whatever happens to names and folders."""
     folder: ReadableName
     """The title as it names files, fixed at creation."""
-    created_at: datetime = Field(default_factory=now)
+    created_at: Moment = Field(default_factory=now)
     current: PlainName = MAIN
     drafts: Mapping[PlainName, Draft]
     target: int | None = None
@@ -190,8 +189,8 @@ class Turn(Value):
     session_id: PlainName
     prompt: str
     state: TurnState
-    started_at: datetime = Field(default_factory=now)
-    ended_at: datetime | None = None
+    started_at: Moment = Field(default_factory=now)
+    ended_at: Moment | None = None
     detail: str = ""
     partial: str = ""
     """What was heard of an answer that did not come to its end."""
@@ -254,7 +253,7 @@ class Revision(Value):
     author: Author
     turn: int
     """During which turn, or since the one before, it was written."""
-    at: datetime = Field(default_factory=now)
+    at: Moment = Field(default_factory=now)
     sha256: str
     text: str
     source: Source | None = None

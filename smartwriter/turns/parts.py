@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from pydantic import ValidationError
 
 from smartwriter.errors import Invalid, RevisionNotFound, TaskNotFound, TextConflict
+from smartwriter.files.names import is_plain_name
 from smartwriter.storage.records import from_line
 from smartwriter.storage.salvage import Entry
 from smartwriter.tasks.revisions import current_number, text_of
@@ -67,10 +68,30 @@ def part_of(lines: Sequence[Entry]) -> Part | None:
         case [{"type": "spooled", "key": dict(key)} as head, *entries]:
             kind, at = head.get("kind", "transcript"), head.get("at")
             task, draft = head.get("task", ""), head.get("draft", "")
+            at = at if isinstance(at, dict) else {}
             named = isinstance(task, str) and isinstance(draft, str)
-            if kind in _KINDS and named and (kind != "transcript" or _is_key(key)):
-                return Part(kind, task, draft, entries, key, at if isinstance(at, dict) else {})
+            if kind in _KINDS and named and _is_placeable(kind, key, at, entries):
+                return Part(kind, task, draft, entries, key, at)
     return None
+
+
+def _is_placeable(
+    kind: Kind, key: Mapping[str, Any], at: Mapping[str, Any], entries: Sequence[Entry]
+) -> bool:
+    """Whether all that is needed to write a part where it belongs is what it should be: a file told it."""
+    if kind == "transcript":
+        return _is_key(key)
+    if kind == "session":
+        ids = [entry.get("session_id") for entry in entries]
+        return all(isinstance(id, str) and is_plain_name(id) for id in ids)
+    numbers = (at.get("turn"), at.get("base"))
+    if kind == "text" and not all(number is None or isinstance(number, int) for number in numbers):
+        return False
+    return all(_are_edits(entry.get("edits", [])) for entry in entries)
+
+
+def _are_edits(given: Any) -> bool:
+    return isinstance(given, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in given)
 
 
 def _is_key(key: Mapping[str, Any]) -> bool:
@@ -139,7 +160,7 @@ def _go_on_under(places: Places, task: Task, draft: str, session_id: str) -> Non
 
 
 def _write_text(text: DraftText, at: Mapping[str, Any], entry: Mapping[str, Any]) -> None:
-    turn, base = int(at.get("turn") or 0), at.get("base")
+    turn, base = at.get("turn") or 0, at.get("base")
     if "cut_off" in entry:
         one = _cut_off(entry["cut_off"])
         text.keep_cut_off(one.text, turn, breaks=one.breaks, call=one.call)

@@ -72,3 +72,21 @@ def test_a_memory_of_another_size_is_compared_in_time() -> None:
     started = time.process_time()
     relied("The shops open early. Some have many tills.\n\n" * 300, [change])
     assert time.process_time() - started < 20  # it was minutes; a slow machine takes a few seconds
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "9" * 5000,
+        "half past " + "9" * 5000,
+        "9" * 5000 + " 月 3 日",
+        "one " + "hundred " * 3000,
+        "一" * 6000,
+        "一" + "亿" * 1000,
+    ],
+    ids=["digits", "time", "date", "English", "Chinese digits", "Chinese scales"],
+)
+def test_a_number_of_any_length_is_read(number: str) -> None:
+    """A number that is longer than any that means something breaks nothing, however it is written."""
+    change = MemoryChange("memory.md", (f"It costs {number}.",), ("It costs £9.",))
+    assert relied(f"Bruno waits. It costs {number}.", [change])

@@ -22,6 +22,7 @@ from smartwriter.memory.proposal import Forgotten, Proposal, ProposalState
 from smartwriter.memory.proposals import MAX_PENDING, Proposals
 from smartwriter.memory.versions import MemoryVersions
 from smartwriter.series.holders import Holders, holders
+from smartwriter.storage.records import to_line
 from smartwriter.tasks.values import Turn, TurnState
 from smartwriter.workspace import Workspace
 
@@ -75,6 +76,17 @@ def test_a_proposal_only_waits(proposals: Proposals, collection: Collection) -> 
     assert proposals.pending() == proposals.all() == [made]
     assert memory(collection) == MEMORY
     assert "white hour" not in collection.memory().render()
+
+
+def test_a_proposal_of_a_file_is_one_line(proposals: Proposals, collection: Collection) -> None:
+    """What a stranger's file proposes is one line of text as a model's is: accepted, it adds that line alone,
+    without half a character, a line end or a mark of direction."""
+    line = to_line(proposed(proposals, "Slack: the white hour."))
+    for id, text in (("bcd2", "a \ud800b"), ("bcd3", "c\n\n# d"), ("bcd4", "\u202ee\x1b[2J")):
+        with proposals.locked() as transaction:
+            transaction.append([{**line, "id": id, "text": text}])
+        proposals.accept(id)
+    assert memory(collection) == f"{MEMORY}- a b\n- c # d\n- e [2J\n"
 
 
 def test_the_same_line_waits_once(proposals: Proposals) -> None:
