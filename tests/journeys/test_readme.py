@@ -7,17 +7,28 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 from claude_agent_sdk import ClaudeAgentOptions, ResultMessage, query
 
+from smartwriter.agent.claude import ClaudeAgent
 from smartwriter.agent.offline.environment import offline_env
 from smartwriter.agent.offline.server import OfflineModel
 from smartwriter.cli.app import cli
+from smartwriter.workspace import Workspace
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def blocks(language: str) -> list[str]:
@@ -98,6 +109,52 @@ def test_the_three_lines_store_and_resume_a_session(
     options.resume = session_id
     assert anyio.run(ask, "What was it?") == session_id
     assert "Remember the heron." in model.requests[-1].said
+
+
+def test_the_program_writes_an_article(
+    workspace: Workspace, claude: ClaudeAgent, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The program that is shown, run as it stands, prints the article and leaves it in its file."""
+    names: dict[str, Any] = {"__name__": "theirs"}
+    exec(blocks("python")[1], names)
+    task = workspace.new_task("The last ferry")
+    anyio.run(names["write"], workspace, claude, task, "Open with the fog.")
+    text = workspace.text(task, task.current)
+    assert text.path.read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip() != ""
+
+
+def test_where_the_text_lies_is_said_as_it_is(workspace: Workspace) -> None:
+    """The Markdown file of a task is where the first five minutes say, in a collection and outside of one."""
+    workspace.new_collection("rivers")
+    said = README.partition("## The first five minutes")[2].partition("```console")[0]
+    for collection, place in (("rivers", "rivers/drafts/The last ferry/main.md"), (None, "unfiled/")):
+        task = workspace.new_task("The last ferry", collection)
+        path = workspace.text(task, task.current).path.relative_to(workspace.root).as_posix()
+        assert path.startswith(f"collections/{place}") and f"collections/{place}`" in said
+
+
+def test_the_drawing_of_the_rooms_is_the_contract_between_them() -> None:
+    """What is drawn, line by line, are the layers that import-linter checks; folders end with a slash."""
+    drawn = README.partition("## How it fits together")[2].split("```")[1].strip().splitlines()
+    names = [[word for word in re.split(r" {2,}", line) if re.fullmatch(r"\w+/?", word)] for line in drawn]
+    (contract,) = PROJECT["tool"]["importlinter"]["contracts"]
+    assert [{name.rstrip("/") for name in line} for line in names] == [
+        set(layer.split(" | ")) for layer in contract["layers"]
+    ]
+    for name in (name for line in names for name in line):
+        assert (ROOT / "smartwriter" / name.rstrip("/")).is_dir() == name.endswith("/"), name
+
+
+def test_every_script_is_named_and_there() -> None:
+    """ "Working on it" names what there is to run, all of it but what the others call."""
+    named = re.findall(r"^    scripts/(\w+)", README.partition("## Working on it")[2], re.MULTILINE)
+    assert {*named, "install"} == {path.name for path in (ROOT / "scripts").iterdir()}
+
+
+def test_one_version_is_said_everywhere() -> None:
+    """What is installed, pyproject.toml and the newest of the changes have one version."""
+    newest = re.search(r"^### (\S+)", README.partition("## Changes")[2], re.MULTILINE)
+    assert newest and newest[1] == PROJECT["project"]["version"] == metadata.version("smartwriter")
 
 
 def test_every_command_is_in_the_readme_or_in_help() -> None:
