@@ -165,36 +165,32 @@ def spans(text: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     start = end = -1  # of the paragraph that is being read; start is -1 between paragraphs
     fence = ""
-
-    def close() -> None:
-        nonlocal start
-        if start >= 0:
-            found.append((start, end))
-        start = -1
-
     for at, words in _lines(text, front_matter(text) or int(text.startswith("\ufeff"))):
-        if not words.strip():
-            if not fence:
-                close()
+        if not words or words.isspace():
+            if start >= 0 and not fence:
+                found.append((start, end))
+                start = -1
             continue
+        ends = False
         if fence:
-            end = at + len(words)
-            if _closes(words, fence):
+            if ends := _closes(words, fence):
                 fence = ""
-                close()
-            continue
-        opening, heading = _FENCE.match(words), _HEADING.match(words)
-        if opening or heading:
-            close()
-        underline = start >= 0 and _UNDERLINE.match(words)
+        elif (sign := words.lstrip(" \t")[0]) in "#`~=-":  # most lines start with a letter
+            opening = _FENCE.match(words) if sign in "`~" else None
+            heading = _HEADING.match(words) is not None
+            if start >= 0 and (opening or heading):
+                found.append((start, end))
+                start = -1
+            fence = opening["marks"] if opening else ""
+            ends = heading or (start >= 0 and _UNDERLINE.match(words) is not None)
         if start < 0:
             start = at
         end = at + len(words)
-        if opening:
-            fence = opening["marks"]
-        elif heading or underline:
-            close()
-    close()
+        if ends:
+            found.append((start, end))
+            start = -1
+    if start >= 0:
+        found.append((start, end))
     return found
 
 

@@ -194,7 +194,8 @@ def _blocks(before: list[str], after: list[str]) -> Iterator[Block]:
         if j in inner:
             continue
         if due:  # what was removed stands before what came in its place
-            yield from _removed(before, range(at, ends[0]), kept)
+            if at < ends[0]:
+                yield from _removed(before, range(at, ends[0]), kept)
             at = ends.popleft() + 1
         due = j in stay
         if j in groups:

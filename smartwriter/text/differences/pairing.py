@@ -64,11 +64,10 @@ def continued(before: Sequence[str], after: Sequence[str]) -> list[Continued]:
     for one in rebroken(before, after, partners):
         for j in one.after:
             found[j] = Continued(tuple(one.before), _same_words(items_at(before, one.before), after[j]))
-    place: dict[str, int] = {}
-    for index, text in enumerate(before):
-        place.setdefault(text, index)
+    place = dict(zip(reversed(before), reversed(range(len(before))), strict=True))  # the first of equal ones
     for j, text in enumerate(after):
-        if text in place and [before[i] for i in found[j].places] != [text]:
+        places = found[j].places
+        if not (len(places) == 1 and before[places[0]] == text) and text in place:
             found[j] = Continued((place[text],), True)
     return found
 
