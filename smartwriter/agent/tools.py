@@ -20,6 +20,7 @@ from smartwriter.tasks.draft_text import DraftText
 from smartwriter.tasks.revisions import current_number, text_of
 from smartwriter.tasks.values import Revision
 from smartwriter.text.passages import Edit
+from smartwriter.text.wording import counted
 from smartwriter.turns.keeper import Keeper
 
 PART_CHARACTERS = 20_000
@@ -210,7 +211,7 @@ class DraftTools:
             self.known = revision.number
         self.told = revision.number
         self._on_revision(revision)
-        return f"Saved as revision {revision.number}, {len(revision.text)} characters.{theirs}"
+        return f"Saved as revision {revision.number}, {counted(len(revision.text), 'character')}.{theirs}"
 
     async def _settled(self, keeper: Keeper) -> bool:
         try:

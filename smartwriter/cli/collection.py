@@ -14,6 +14,7 @@ from smartwriter.errors import AlreadyExists
 from smartwriter.memory.files import LeftOut, MemoryFile
 from smartwriter.memory.snapshot import Memory
 from smartwriter.text.sameness import normal
+from smartwriter.text.wording import counted
 from smartwriter.workspace import Workspace
 
 
@@ -67,8 +68,7 @@ def rename(workspace: Workspace, old: str, new: str) -> None:
     from smartwriter.series.renaming import rename_collection
 
     collection, tasks = rename_collection(workspace, old, new)
-    count = f"{len(tasks)} {'task' if len(tasks) == 1 else 'tasks'}"
-    click.echo(f"{old} is {collection.name} now, for {count} as well.")
+    click.echo(f"{old} is {collection.name} now, for {counted(len(tasks), 'task')} as well.")
 
 
 @collection_command.command("list")
@@ -81,7 +81,7 @@ def list_collections(workspace: Workspace, json_: bool) -> None:
     if json_:
         print_json([{"name": name, "tasks": count} for name, count in counts.items()])
     for name, count in counts.items() if not json_ else ():
-        click.echo(f"{name}  ({count} {'task' if count == 1 else 'tasks'})")
+        click.echo(f"{name}  ({counted(count, 'task')})")
 
 
 @collection_command.command("show")
@@ -127,8 +127,8 @@ def check_collection(workspace: Workspace, name: str, json_: bool) -> None:
         return
     _print_files(memory)
     click.echo(
-        f"About {memory.used_tokens:,} of {memory.budget_tokens:,} tokens, with the lines that list files."
-        f"\nEstimated: {RULE}."
+        f"About {memory.used_tokens:,} of {counted(memory.budget_tokens, 'token')}, with the lines that list "
+        f"files.\nEstimated: {RULE}."
     )
     for file in memory.left_out:
         click.echo(f"Left out: {_where(file)} {file.why}.")

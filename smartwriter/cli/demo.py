@@ -32,6 +32,7 @@ from smartwriter.cli.running import OFFLINE_URL
 from smartwriter.events import Event, parse
 from smartwriter.tasks.values import Task
 from smartwriter.text.language import guessed_language
+from smartwriter.text.wording import counted
 from smartwriter.text.words import count_words
 from smartwriter.workspace import Workspace
 
@@ -110,7 +111,7 @@ class _Story:
             text = self._workspace.text(task, task.current)
             where = text.path.relative_to(self._workspace.root)
             self._console.print(
-                f"  {where}  {count_words(text.read()):,} words", markup=False, soft_wrap=True
+                f"  {where}  {counted(count_words(text.read()), 'word')}", markup=False, soft_wrap=True
             )
 
     def _fork(self) -> None:

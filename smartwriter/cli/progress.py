@@ -19,6 +19,7 @@ from smartwriter.cli.notices import names, notice
 from smartwriter.cli.running import NOT_KEPT, SAVED
 from smartwriter.events import Event
 from smartwriter.sessions.compaction import Compaction
+from smartwriter.text.wording import counted
 
 _STYLES = {"waiting": "dim", "writing": "cyan", "finished": "green", "failed": "red", "NOT SAVED": "bold red"}
 _NAME_WIDTH = 28
@@ -95,7 +96,7 @@ class Progress:
             case "cut_off_kept":
                 line.kept = f"its article is kept as {event.task}@{event.draft}:{event.revision}. "
             case "draft_revised":
-                line.tail = f"draft: revision {event.revision}, {event.characters} characters. "
+                line.tail = f"draft: revision {event.revision}, {counted(event.characters, 'character')}. "
             case "compacted":
                 line.tail = f"{Compaction(event.by_itself, event.before, event.after)} "
             case "not_saved":

@@ -23,6 +23,7 @@ from smartwriter.cli.waiting import send_earlier, tell_waiting
 from smartwriter.errors import Invalid, SmartWriterError
 from smartwriter.series.problems import memory_problems
 from smartwriter.tasks.values import Draft, Task, Turn, TurnState
+from smartwriter.text.wording import acting
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -127,8 +128,8 @@ def _say_if_not_saved(workspace: Workspace) -> None:
         folders = " and ".join(dict.fromkeys(str(path.parent) for path in waiting))
         then = "make room on the disk" if workspace.hidden.is_dir() else f"bring {workspace.root} back"
         raise click.ClickException(
-            f"{len(waiting)} parts of what was written could not be stored in their place and wait in "
-            f"{folders}; {then}, and the next write stores them."
+            f"Not all that was written could be stored in its place: {acting(len(waiting), 'part', 'wait')} "
+            f"in {folders}; {then}, and the next write stores it."
         )
 
 

@@ -15,6 +15,7 @@ from smartwriter.sessions.speakers import only_heard, prompts
 from smartwriter.sessions.transcript import Message, messages
 from smartwriter.tasks.cut_off import is_whole, kept_as, version_of
 from smartwriter.tasks.values import Revision, Turn
+from smartwriter.text.wording import counted
 from smartwriter.workspace import Workspace
 
 
@@ -45,7 +46,7 @@ def show_command(workspace: Workspace, address: str, json_: bool) -> None:
     path = draft.transcript.path
     for stretch in contents.damage:
         secho(
-            f"Damaged at byte {stretch.offset}, {stretch.length} bytes: {path}",
+            f"Damaged at byte {stretch.offset}, {counted(stretch.length, 'byte')}: {path}",
             err=True,
             fg="yellow",
         )

@@ -12,6 +12,7 @@ from smartwriter.errors import Invalid
 from smartwriter.open_draft import OpenDraft, prompts_waiting
 from smartwriter.tasks.values import Task, Usage, usage_of
 from smartwriter.text.sameness import normal
+from smartwriter.text.wording import acting, counted
 from smartwriter.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def tasks_command(workspace: Workspace, json_: bool) -> None:
 
 def _waiting(workspace: Workspace, task: Task) -> str:
     waiting = prompts_waiting(workspace, task)
-    return f"  [{waiting} prompt{' waits' if waiting == 1 else 's wait'}]" if waiting else ""
+    return f"  [{acting(waiting, 'prompt', 'wait')}]" if waiting else ""
 
 
 def _progress(workspace: Workspace, task: Task) -> str:
@@ -86,8 +87,8 @@ def _progress(workspace: Workspace, task: Task) -> str:
     try:
         words = count_words(workspace.text(task, task.current).read())
     except (Invalid, OSError):  # doctor says what is wrong with it
-        return f"  ? of {task.target:,} words"
-    return f"  {words:,} of {task.target:,} words ({100 * words // task.target} %)"
+        return f"  ? of {counted(task.target, 'word')}"
+    return f"  {words:,} of {counted(task.target, 'word')} ({100 * words // task.target} %)"
 
 
 @click.command()
@@ -109,15 +110,15 @@ def count_command(workspace: Workspace, address: str | None, collection: str | N
         found = workspace.collection(collection or "")
         of_it = [task for task in workspace.tasks.all() if normal(task.collection) == normal(found.name)]
         counts = _in_all([_counts(OpenDraft(workspace, task, task.current)) for task in of_it])
-        label, target = f"{found.name} ({len(of_it)} articles)", None
+        label, target = f"{found.name} ({counted(len(of_it), 'article')})", None
     if json_:
         print_json({**dataclasses.asdict(counts), "target": target})
         return
-    of_target = f" of {target:,}" if target else ""
+    words = f"{counts.words:,} of {counted(target, 'word')}" if target else counted(counts.words, "word")
     minutes = max(1, round(counts.reading_s / 60)) if counts.words else 0
     click.echo(
-        f"{label}: {counts.words:,}{of_target} words, {counts.characters:,} characters, "
-        f"{counts.paragraphs:,} paragraphs, {minutes} min to read."
+        f"{label}: {words}, {counted(counts.characters, 'character')}, "
+        f"{counted(counts.paragraphs, 'paragraph')}, {minutes} min to read."
     )
 
 
@@ -153,7 +154,8 @@ def usage_command(workspace: Workspace, address: str, json_: bool) -> None:
         print_json({"drafts": drafts, "total": total.model_dump()})
         return
     for name, used in (usage | {"in all": total}).items():
-        tokens = f"{used.input_tokens:,} tokens in, {used.cached_tokens:,} cached, {used.output_tokens:,} out"
+        read = f"{counted(used.input_tokens, 'token')} in, {used.cached_tokens:,} cached"
+        tokens = f"{read}, {used.output_tokens:,} out"
         click.echo(f"{name}: {tokens}, ${used.cost_usd:.2f}, {used.duration_ms / 1000:.0f} s")
 
 

@@ -13,6 +13,7 @@ from smartwriter.cli.terminal import secho
 from smartwriter.events import ArticleDelta, Event
 from smartwriter.sessions.compaction import Compaction
 from smartwriter.tasks.cut_off import kept_as
+from smartwriter.text.wording import counted
 
 _MARKS = {"old_text": ("− ", "red"), "new_text": ("+ ", "green")}
 
@@ -45,7 +46,8 @@ class Typist:
             case "not_kept":
                 self._note(f"{NOT_KEPT}\n\n{event.text}\n", fg="red")
             case "draft_revised":
-                self._note(f"  · revision {event.revision}, {event.characters} characters", dim=True)
+                size = counted(event.characters, "character")
+                self._note(f"  · revision {event.revision}, {size}", dim=True)
             case "cut_off_kept":
                 address = f"{event.task}@{event.draft}:{event.revision}"
                 self._note(kept_as(address, whole=event.whole), fg="yellow")

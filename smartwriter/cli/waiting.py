@@ -12,7 +12,7 @@ from smartwriter.cli.terminal import secho
 from smartwriter.errors import Invalid
 from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.values import Draft, Task
-from smartwriter.text.wording import shortened
+from smartwriter.text.wording import acting, shortened
 from smartwriter.turns.outbox import Waiting
 from smartwriter.workspace import Workspace
 
@@ -54,7 +54,7 @@ def tell_waiting(workspace: Workspace, drafts: Sequence[tuple[Task, Draft]]) -> 
 
 
 def in_words(waiting: Sequence[Waiting]) -> str:
-    return "1 prompt waits" if len(waiting) == 1 else f"{len(waiting)} prompts wait"
+    return acting(len(waiting), "prompt", "wait")
 
 
 @click.command()

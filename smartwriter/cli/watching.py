@@ -18,6 +18,7 @@ from smartwriter.cli.typist import Typist
 from smartwriter.events import Event, ends_turn
 from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.values import Draft, Task
+from smartwriter.text.wording import acting
 from smartwriter.turns.live import LiveJournal, LiveReader
 from smartwriter.turns.watching import follow_all
 from smartwriter.workspace import Workspace
@@ -77,7 +78,7 @@ def status_command(workspace: Workspace, json_: bool) -> None:
         )
         return
     for one in found:
-        waits = [f"{one.waiting} prompt{' waits' if one.waiting == 1 else 's wait'}"] if one.waiting else []
+        waits = [acting(one.waiting, "prompt", "wait")] if one.waiting else []
         said = "; ".join([one.state] * bool(one.state) + waits)
         click.echo(f"{one.task.address(one.draft)}  {one.task.title}: {said}")
     if not found:

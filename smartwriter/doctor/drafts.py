@@ -19,6 +19,7 @@ from smartwriter.storage.salvage import Entry
 from smartwriter.tasks.commands import is_command
 from smartwriter.tasks.revisions import current_number, sha256_of
 from smartwriter.tasks.values import ANSWERED, UNFILED, Revision, Task, Turn, TurnState, why_closed
+from smartwriter.text.wording import counted
 from smartwriter.workspace import Workspace
 from smartwriter.writing.recovery import recover
 
@@ -87,7 +88,7 @@ def _unreached(path: Path, entries: list[Entry]) -> Iterator[Finding]:
     yield Finding(
         "reader",
         path,
-        f"the SDK's own reader reaches {len(shown) - len(missed)} of {len(shown)} messages",
+        f"the SDK's own reader reaches {len(shown) - len(missed)} of {counted(len(shown), 'message')}",
         "an entry is missing in between; SmartWriter shows them all, and resuming gets past it",
         f"link past it in a new file, and keep the old one as {path.name}.damaged-…" if helps else "",
         partial(journal.rewrite, path, relinked) if helps else None,

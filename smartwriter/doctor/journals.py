@@ -11,6 +11,7 @@ import smartwriter.storage.reading as reading
 from smartwriter.doctor.finding import Finding
 from smartwriter.doctor.leftovers import put_away
 from smartwriter.storage.salvage import Damage
+from smartwriter.text.wording import counted
 from smartwriter.workspace import Workspace
 
 _TOLD = 8  # stretches, of one file
@@ -46,8 +47,8 @@ def _empty(workspace: Workspace, path: Path) -> Finding:
 
 
 def _damaged(workspace: Workspace, path: Path, damage: Sequence[Damage]) -> Finding:
-    places = ", ".join(f"{stretch.length} bytes at {stretch.offset}" for stretch in damage[:_TOLD])
-    more = f" and {len(damage) - _TOLD} more stretches" if len(damage) > _TOLD else ""
+    places = ", ".join(f"{counted(stretch.length, 'byte')} at {stretch.offset}" for stretch in damage[:_TOLD])
+    more = f" and {counted(len(damage) - _TOLD, 'more place')}" if len(damage) > _TOLD else ""
     cache = workspace.places.is_cache(path)
     return Finding(
         "damage",

@@ -9,6 +9,7 @@ import smartwriter.system.bounds as bounds
 from smartwriter.doctor.finding import Finding
 from smartwriter.memory.proposal import UNDER_WAY
 from smartwriter.tasks.revisions import sha256_of_bytes
+from smartwriter.text.wording import counted
 from smartwriter.workspace import Workspace
 
 
@@ -40,7 +41,7 @@ def examine_proposals(workspace: Workspace) -> Iterator[Finding]:
             yield Finding(
                 "memory",
                 collection.path,
-                f"{len(half_done)} decisions on proposals for its memory were cut off",
+                f"{counted(len(half_done), 'decision')} on proposals for its memory cut off",
                 "the program died in between; the next review completes them",
                 "complete them",
                 proposals.complete,

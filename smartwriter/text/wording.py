@@ -8,6 +8,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def acting(number: int, noun: str, verb: str) -> str:
+    """A number of those that do something: ``1 prompt waits``, ``2 prompts wait``."""
+    return f"{counted(number, noun)} {verb}{'s' if number == 1 else ''}"
+
+
 def shortened(text: str, most: int) -> str:
     """A text on one line of at most so many characters."""
     line = " ".join(text.split())

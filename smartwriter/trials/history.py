@@ -67,7 +67,7 @@ def history_of(draft: OpenDraft) -> History:
     path, text = draft.transcript.path, draft.text
     revisions = text.revisions()
     warnings = [
-        f"The transcript is damaged at byte {stretch.offset}, {stretch.length} bytes: {path}"
+        f"The transcript is damaged at byte {stretch.offset}, {counted(stretch.length, 'byte')}: {path}"
         for stretch in contents.damage
     ]
     try:
@@ -176,7 +176,8 @@ def _used(usage: Usage) -> str:
     """Empty where nothing was counted."""
     if usage == Usage():
         return ""
-    tokens = f"{usage.input_tokens:,} tokens in, {usage.cached_tokens:,} cached, {usage.output_tokens:,} out"
+    read = f"{counted(usage.input_tokens, 'token')} in, {usage.cached_tokens:,} cached"
+    tokens = f"{read}, {usage.output_tokens:,} out"
     return f"{tokens} · ${usage.cost_usd:.2f} · {usage.duration_ms / 1000:.0f} s"
 
 

@@ -23,6 +23,7 @@ from smartwriter.storage.records import now
 from smartwriter.storage.salvage import Entry
 from smartwriter.tasks.commands import is_command
 from smartwriter.tasks.values import Task, Turn, TurnState, why_closed
+from smartwriter.text.wording import counted
 from smartwriter.turns.calls import DRAFT_TOOLS
 from smartwriter.turns.live import LiveJournal
 from smartwriter.workspace import Workspace
@@ -47,7 +48,9 @@ class Recovered:
         article = f" What it was writing into the draft is kept as {versions}." if versions else ""
         if self.turn.state is TurnState.recovered:
             return f"The {what} in {where} was finished after the program had died, and is saved.{article}"
-        kept = f"; {len(self.turn.partial)} characters of the answer are kept" if self.turn.partial else ""
+        size = len(self.turn.partial)
+        verb = "is" if size == 1 else "are"
+        kept = f"; {counted(size, 'character')} of the answer {verb} kept" if size else ""
         then = why_closed(self.task, self.draft) or "Just write on."
         return f"The {what} in {where} was cut off when the program died{kept}.{article} {then}"
 
