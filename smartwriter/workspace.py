@@ -232,7 +232,7 @@ class Workspace:
         return DraftText(
             folder / f"{draft}.md",
             self.storage.journal("revisions", task.id, draft),
-            self.places.trash("drafts", f"{task.id}-{draft}", ".md"),
+            partial(self.places.trash, "drafts", f"{task.id}-{draft}", ".md"),
             task.address(draft),
         )
 

@@ -16,7 +16,7 @@ lies beside it: then a crash came before the last step, which is made up for.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -58,8 +58,12 @@ class HandEdit:
 class DraftText:
     """The text of one draft and its revisions. All calls block."""
 
-    def __init__(self, path: Path, revisions: Journal, trash: Path, address: str = "The draft") -> None:
-        """:param address: what it is called in messages."""
+    def __init__(
+        self, path: Path, revisions: Journal, trash: Callable[[], Path], address: str = "The draft"
+    ) -> None:
+        """:param trash: where its file goes when it is put away, each time anew.
+        :param address: what it is called in messages.
+        """
         self.path = path
         self._address = address
         self._journal = revisions
@@ -261,7 +265,7 @@ class DraftText:
         bounds.checked(self.path.parent)
         self._next.unlink(missing_ok=True)
         if self.path.exists():
-            durable.move(self.path, self._trash)
+            durable.move(self.path, self._trash())
 
     # Under the lock --------------------------------------------------------------------------
 

@@ -38,12 +38,14 @@ AWKWARD = {
 @pytest.fixture
 def draft(tmp_path: Path) -> DraftText:
     return DraftText(
-        tmp_path / "drafts" / "main.md", Journal(tmp_path / "revisions.jsonl"), tmp_path / "trash" / "x.md"
+        tmp_path / "drafts" / "main.md",
+        Journal(tmp_path / "revisions.jsonl"),
+        lambda: tmp_path / "trash" / "x.md",
     )
 
 
 def reopened(draft: DraftText, tmp_path: Path) -> DraftText:
-    return DraftText(draft.path, Journal(tmp_path / "revisions.jsonl"), tmp_path / "trash" / "y.md")
+    return DraftText(draft.path, Journal(tmp_path / "revisions.jsonl"), lambda: tmp_path / "trash" / "y.md")
 
 
 def written(draft: DraftText, *texts: str) -> None:

@@ -82,7 +82,7 @@ def _pick(case: Case, folder: Path) -> None:
 
 
 def _blame(case: Case, folder: Path) -> None:
-    text = DraftText(folder / "main.md", Journal(folder / "main.jsonl"), folder / "trash")
+    text = DraftText(folder / "main.md", Journal(folder / "main.jsonl"), lambda: folder / "trash")
     for number, step in enumerate(case["versions"], 1):
         ((author, words),) = step.items()
         text.write(words, author=author, turn=number)
@@ -100,7 +100,7 @@ def _count(case: Case, _: Path) -> None:
 
 
 def _merge(case: Case, folder: Path) -> None:
-    text = DraftText(folder / "main.md", Journal(folder / "main.jsonl"), folder / "trash")
+    text = DraftText(folder / "main.md", Journal(folder / "main.jsonl"), lambda: folder / "trash")
     text.write(case["known"], author="model", turn=1)
     (folder / "main.md").write_text(case["by_hand"], encoding="utf-8")
     edits = [Edit(*edit) for edit in case["edits"]]

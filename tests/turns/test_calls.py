@@ -43,7 +43,7 @@ def answered(call: str = "a", *, failed: bool = False) -> Event:
 
 @pytest.fixture
 def text(tmp_path: Path) -> DraftText:
-    return DraftText(tmp_path / "main.md", Journal(tmp_path / "main.jsonl"), tmp_path / "trash")
+    return DraftText(tmp_path / "main.md", Journal(tmp_path / "main.jsonl"), lambda: tmp_path / "trash")
 
 
 def versions(text: DraftText, events: list[Event]) -> list[str]:
