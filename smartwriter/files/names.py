@@ -20,7 +20,7 @@ MAX_NAME_BYTES = 120  # leaves room for suffixes under every file system's 255
 MAX_FILE_NAME_BYTES = 250
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
 _SESSION = re.compile(r"(?:[\w.-]|%[0-9A-F]{2})+", re.ASCII)
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
+_UUID_LENGTH = 36
 # Syncthing's, and whatever anybody puts behind a UUID.
 _COPY = re.compile(
     r".*\.sync-conflict-\d{8}-\d{6}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}.", re.IGNORECASE | re.ASCII
@@ -48,7 +48,8 @@ def is_session_name(plain: str) -> bool:
 
     A sync service's second copy of a session has another, and is no session of its own.
     """
-    if _UUID.fullmatch(plain):  # as nearly all are: a listing asks for each
+    # As nearly all are: a listing asks for each, and an expression takes over twice as long.
+    if len(plain) == _UUID_LENGTH and plain.isascii() and plain.replace("-", "").isalnum():
         return True
     return _SESSION.fullmatch(plain) is not None and _COPY.match(plain) is None
 
