@@ -8,6 +8,7 @@ commands, which keep what was there before.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from smartwriter.system.bounds import HIDDEN, is_workspace
 
 STDOUT = Path("-")
 """What means standard output in a file's place."""
+_STREAMS = re.compile(r"/dev/(?:std(?:in|out|err)|fd/\d+)|/proc/[^/]+/fd/\d+")
 
 
 def check(path: Path, *, force: bool = False) -> None:
@@ -59,6 +61,8 @@ def write(path: Path, data: bytes) -> None:
 
 def _target(path: Path) -> Path:
     """The file that a path means. :raises Invalid:"""
+    if _STREAMS.match(str(path.absolute())):  # even where a file stands behind it
+        raise Invalid(f"{path} is a stream, and no file; to print it, name {STDOUT} in its place.")
     target = Path(os.path.realpath(path))
     try:
         status = target.lstat()
@@ -67,7 +71,9 @@ def _target(path: Path) -> Path:
     if status is not None and stat.S_ISDIR(status.st_mode):
         raise Invalid(f"{path} is a folder; name a file.")
     if status is not None and not stat.S_ISREG(status.st_mode):
-        raise Invalid(f"{path} is not a regular file; to write to another program, print it.")
+        raise Invalid(
+            f"{path} is not a regular file; to write to another program, name {STDOUT} and pipe it."
+        )
     if not target.parent.is_dir():
         raise Invalid(f"There is no folder {path.parent} to write {path.name} in.")
     _check_place(path, target)

@@ -89,6 +89,19 @@ def test_a_file_that_is_there(
     assert code == 1 and "is not a regular file" in said
 
 
+@pytest.mark.parametrize("command", COMMANDS, ids=["export", "history", "compare"])
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_a_stream_is_named_by_a_hyphen(
+    workspace: Workspace, task: Task, command: tuple[str, ...], name: str
+) -> None:
+    """Every command that is told to write to a standard stream says what does that instead, whatever stands
+    behind it."""
+    for more in ([], ["--force"]):
+        code, said = run(workspace, task, command, name, *more)
+        expected = f"Error: {name} is a stream, and no file; to print it, name - in its place.\n"
+        assert (code, said) == (1, expected)
+
+
 def test_a_hyphen_is_standard_output(workspace: Workspace, task: Task, tmp_path: Path) -> None:
     """For ``-`` a command prints what it would have written."""
     other = str(tmp_path / "other.md")
