@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import smartwriter.storage.reading as reading
-from smartwriter.errors import JournalError, SessionMissing
+from smartwriter.errors import DraftNotFound, JournalError, SessionMissing
 from smartwriter.memory.snapshot import Memory
 from smartwriter.sessions.transcript import Transcript
 from smartwriter.storage.interface import Lease
@@ -40,6 +40,19 @@ class OpenDraft:
         task, draft = workspace.tasks.resolve(address)
         return cls(workspace, task, draft.name)
 
+    @classmethod
+    def dropped(cls, workspace: Workspace, address: str) -> OpenDraft | None:
+        """The draft that ``TASK@DRAFT`` means, if it was put away; None for all else."""
+        try:
+            workspace.tasks.resolve(address)
+        except DraftNotFound as error:
+            task, name = workspace.tasks.find(error.task), error.draft
+            if name in task.drafts and task.drafts[name].dropped:
+                return cls(workspace, task, name)
+        except LookupError:  # whoever looks it up next says so
+            pass
+        return None
+
     def now(self) -> OpenDraft:
         """The same draft in its task as that is by now. :raises TaskNotFound, DraftNotFound:"""
         tasks = self.workspace.tasks
@@ -61,6 +74,30 @@ class OpenDraft:
     def source(self, revision: int) -> Source:
         """Where a text comes from that is taken from here."""
         return Source(task=self.task.id, draft=self.name, revision=revision)
+
+    # Put away, and taken up again ------------------------------------------------------------
+
+    def drop(self) -> None:
+        """Put it away; its text goes to the trash.
+
+        :raises Invalid: for the current draft, or one that others go on from. :raises DraftBusy:
+        """
+        tasks = self.workspace.tasks
+        tasks.without(self.task, self.name)  # where it may not be dropped, nothing is locked
+        with self.lease():  # not under a process that is writing it
+            # As it is now: it may have been adopted, or its folder moved.
+            now = OpenDraft(self.workspace, tasks.find(self.task.id), self.name)
+            tasks.without(now.task, now.name)
+            now.take_hand_edit()
+            # The file first: where it cannot be moved, the draft is not dropped; after a crash in
+            # between, its next turn writes it again.
+            now.text.put_away()
+            tasks.drop(now.task.id, now.name)
+
+    def take_up(self) -> None:
+        """Make it a draft again, with its text, after it was put away."""
+        self.workspace.tasks.take_up(self.task.id, self.name)
+        self.take_hand_edit(restore=True)
 
     # The text --------------------------------------------------------------------------------
 

@@ -174,8 +174,6 @@ def adopt_command(workspace: Workspace, address: str) -> None:
 @in_workspace
 def drop_command(workspace: Workspace, address: str) -> None:
     """Put a draft away. Its text goes to the trash; restore takes it up again."""
-    from smartwriter.trials.dropping import drop
-
     draft = OpenDraft.at(workspace, address)
-    drop(draft)
+    draft.drop()
     click.echo(f"Dropped {draft.address}.")

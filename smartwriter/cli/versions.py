@@ -16,7 +16,6 @@ from smartwriter.open_draft import OpenDraft
 from smartwriter.tasks.values import Draft, Revision, Task, Turn
 from smartwriter.text.wording import shortened
 from smartwriter.trials.blame import Blamed, blame
-from smartwriter.trials.dropping import dropped, take_up
 from smartwriter.trials.edits import put_back, take_answer
 from smartwriter.trials.provenance import Mark
 from smartwriter.trials.timeline import Branch, Change, timeline
@@ -155,8 +154,8 @@ def _record_hand_edit(draft: OpenDraft) -> None:
 @in_workspace
 def restore_command(workspace: Workspace, address: str) -> None:
     """Put an earlier version of a text back as a new one; or take a dropped draft up again."""
-    if (draft := dropped(workspace, address)) is not None:
-        take_up(draft)
+    if (draft := OpenDraft.dropped(workspace, address)) is not None:
+        draft.take_up()
         click.echo(f"{draft.address} is a draft again.")
         return
     task, found, number = workspace.tasks.resolve_revision(address)
