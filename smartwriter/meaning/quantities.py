@@ -56,10 +56,8 @@ _TENS = {word: 10 * value for value, word in enumerate(_ROUND.split(), 2)}
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
 _NTH = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth"
 _NTH += " fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
-_ORDINALS = {word: value for value, word in enumerate(_NTH.split(), 1)} | {
-    "thirtieth": 30,
-    "thirty-first": 31,
-}
+_ORDINALS = {word: value for value, word in enumerate(_NTH.split(), 1)}
+_ORDINALS |= {"thirtieth": 30, "thirty-first": 31}
 _ORDINALS |= {f"twenty-{word}": 20 + value for word, value in _ORDINALS.items() if value < 10}
 _IN_A_YEAR = "january february march april may june july august september october november december"
 _MONTHS = {word: value for value, word in enumerate(_IN_A_YEAR.split(), 1)}
@@ -161,9 +159,7 @@ def _whole(number: tuple[str, int] | None) -> int:
 def _in_digits(words: Sequence[Word], at: int) -> tuple[str, int]:
     value = words[at].key.removeprefix("#")
     for scale in _texts(words, at + 1, 1):
-        if factor := {"万": 10_000, "萬": 10_000, "亿": 100_000_000, "thousand": 1000, "million": 1e6}.get(
-            scale
-        ):
+        if factor := _SCALES_OF_DIGITS.get(scale):
             scaled = float(value) * factor
             return (str(int(scaled)) if scaled.is_integer() else str(scaled)), at + 2
     return value, at + 1
@@ -342,10 +338,8 @@ def _clock(words: Sequence[Word], at: int) -> tuple[Word, int] | None:
         return None
     end = number[1]
     after = "".join(_texts(words, end, 1))
-    if after in _CLOCK_WORDS:
-        return _time(words, at, end + 1, hour, 0)
-    if after in _HALVES:
-        return _time(words, at, end, hour, 0)
+    if after in _CLOCK_WORDS or after in _HALVES:
+        return _time(words, at, end + (after in _CLOCK_WORDS), hour, 0)
     return _han_clock(words, at, end + 1, hour) if after in _HOURS else None
 
 
@@ -376,10 +370,8 @@ def _minutes_to_hour(words: Sequence[Word], at: int) -> tuple[Word, int] | None:
     end = found[1] + (_texts(words, found[1], 1) == ["minutes"])
     direction = _texts(words, end, 1)
     number = _number(words, end + 1) if direction in (["to"], ["past"]) else None
-    if number is None or not 0 < (hour := _whole(number)) <= 12:
-        return None
-    if minutes not in range(5, 60, 5):  # eight to ten is a span
-        return None
+    if number is None or not 0 < (hour := _whole(number)) <= 12 or minutes not in range(5, 60, 5):
+        return None  # eight to ten is a span
     past = minutes if direction == ["past"] else 60 - minutes
     return _time(words, at, number[1], hour - (direction == ["to"]), past)
 
