@@ -60,7 +60,7 @@ class Workspace:
         for folder in (self.root, self.hidden):  # gone in a turn, they are not made anew at the old place
             roots.hold(folder)
         self._identity: Identity | None = None
-        self.store = FileSessionStore(self.hidden)
+        self.store = FileSessionStore(self.hidden, storage=self.storage)
         self.tasks = TaskManager(self.storage)
         self.versions = MemoryVersions(self.storage)
         self.spool = Spool(self.hidden, partial(place, self), partial(knows, self))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -96,13 +97,21 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace.create(tmp_path / "workspace")
 
 
-STORAGES: dict[str, Callable[[Path], Storage]] = {"files": lambda folder: FileStorage(folder / "records")}
+STORAGES: dict[str, Callable[[Path], Storage]] = {"files": FileStorage}
+"""Each kind there is, made by a folder of its own."""
 
 
 @pytest.fixture(params=STORAGES)
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
-    """An empty one of each kind: a test that takes it runs over all."""
-    return STORAGES[request.param](tmp_path)
+def new_storage(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Storage]:
+    """Makes empty ones of each kind: a test that takes it runs over all."""
+    folders = (tmp_path / f"records-{number}" for number in itertools.count())
+    return lambda: STORAGES[request.param](next(folders))
+
+
+@pytest.fixture
+def storage(new_storage: Callable[[], Storage]) -> Storage:
+    """As :func:`new_storage`, one."""
+    return new_storage()
 
 
 @pytest.fixture

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-import smartwriter.storage.reading as reading
-
 if TYPE_CHECKING:
     from claude_agent_sdk.types import SessionKey, SessionStoreEntry
 
@@ -25,16 +23,21 @@ def copy_session(
 def _copy_subagents(store: FileSessionStore, key: SessionKey, session_id: str, subpaths: list[str]) -> None:
     """Copy the transcripts of those subagents that the fork's own, or theirs, tells of."""
     fork_key: SessionKey = {"project_key": key["project_key"], "session_id": session_id}
-    told = store.path(fork_key).read_bytes()
+    told = _bytes(store, fork_key)
     waiting = dict.fromkeys(subpaths)
     while found := [path for path in waiting if _agent_id(path).encode() in told]:
         for subpath in found:
             del waiting[subpath]
             origin: SessionKey = {**key, "subpath": subpath}
             target: SessionKey = {**fork_key, "subpath": subpath}
-            entries = reading.read(store.path(origin)).entries
+            entries = store.journal(origin).read().entries
             store.append_now(target, cast("list[SessionStoreEntry]", entries))
-            told += store.path(target).read_bytes()
+            told += _bytes(store, target)
+
+
+def _bytes(store: FileSessionStore, key: SessionKey) -> bytes:
+    with store.journal(key).opened() as file:
+        return file.read()
 
 
 def _agent_id(subpath: str) -> str:

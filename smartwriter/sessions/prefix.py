@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import smartwriter.storage.encoding as encoding
-import smartwriter.storage.reading as reading
-import smartwriter.system.bounds as bounds
+from smartwriter.storage.interface import Journal
 from smartwriter.storage.salvage import Entry
 
 
-def prefix(path: Path, last_entry: str) -> tuple[bytes, list[Any]]:
+def prefix(journal: Journal, last_entry: str) -> tuple[bytes, list[Any]]:
     """A transcript's bytes up to and including an entry, whole lines alone; and what its results were
     replaced by. :raises KeyError: there is no such entry."""
-    data = bounds.read_record(path)
+    with journal.opened() as file:
+        data = file.read()
     end = _end_of_entry(data, last_entry)
     if end is None or not _looks_whole(data, end):
-        return _saved_up_to(path, last_entry)
+        return _saved_up_to(journal, last_entry)
     replacements: list[Any] = []
     at = -1
     while (at := data.find(b'"content-replacement"', at + 1, end)) >= 0:
@@ -64,11 +63,11 @@ def _replacements(entry: Entry | None) -> list[Any]:
     return []
 
 
-def _saved_up_to(path: Path, last_entry: str) -> tuple[bytes, list[Any]]:
+def _saved_up_to(journal: Journal, last_entry: str) -> tuple[bytes, list[Any]]:
     """As :func:`prefix`, of a transcript that may be damaged."""
     kept: list[Entry] = []
     replacements: list[Any] = []
-    for _, entry in reading.stream(path):
+    for entry in journal.stream():
         kept.append(entry)
         replacements += _replacements(entry)
         if entry.get("uuid") == last_entry:

@@ -17,6 +17,8 @@ that an entry is on the disk when ``append`` returns, and what ``smartwriter.sto
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterator
@@ -24,16 +26,15 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import smartwriter.files.durable as durable
 import smartwriter.storage.encoding as encoding
-import smartwriter.storage.journal as journal
 import smartwriter.storage.reading as reading
 import smartwriter.system.children as forks
-import smartwriter.system.roots as roots
 from smartwriter.files.names import original, project_name, session_name
 from smartwriter.sessions.prefix import prefix
 from smartwriter.sessions.summaries import Summaries
-from smartwriter.storage.interface import Durability
+from smartwriter.storage.files import FileStorage
+from smartwriter.storage.interface import Durability, Journal, Storage
+from smartwriter.storage.journal import LOCK_TIMEOUT_S
 from smartwriter.storage.places import Places
 from smartwriter.storage.salvage import Damage, Entry
 from smartwriter.system.threads import to_the_end
@@ -62,7 +63,8 @@ class FileSessionStore:
         root: str | Path = ".smartwriter",
         *,
         durability: Durability = "sync",
-        lock_timeout_s: float = journal.LOCK_TIMEOUT_S,
+        lock_timeout_s: float = LOCK_TIMEOUT_S,
+        storage: Storage | None = None,
     ) -> None:
         """
         :param root: the folder that holds everything; made when the first entry comes. Once it was
@@ -72,12 +74,13 @@ class FileSessionStore:
             seconds of it; two to three times as fast.
         :param lock_timeout_s: how long an append waits for another writer of the same session
             before it raises ``JournalBusy``. Keep it well under the SDK's 60 s.
+        :param storage: what keeps everything; None: files in ``root``.
         """
         self.root = Path(root).absolute()
+        self._storage = storage or FileStorage(self.root, lock_timeout_s=lock_timeout_s)
         self._places = Places(self.root)
-        self._durability = durability
-        self._lock_timeout_s = lock_timeout_s
-        self._journals: OrderedDict[Path, journal.Journal] = OrderedDict()
+        self._durability: Durability = durability
+        self._journals: OrderedDict[tuple[str, ...], Journal] = OrderedDict()
         self.renew_locks()
         forks.renew_in_children(self)
         self._listings: dict[str, Summaries] = {}
@@ -94,15 +97,15 @@ class FileSessionStore:
         return BoundSessionStore(self, project_key)
 
     def path(self, key: SessionKey | SessionListSubkeysKey) -> Path:
-        """Where the transcript of a key is, or would be.
+        """The file that the transcript of a key is, or would be.
 
         :raises UnsafeName: when a part of the key could not be a file name.
         """
-        folder = self._project(key["project_key"])
-        subpath = cast("dict[str, str]", key).get("subpath")
-        parts = [key["session_id"], *(subpath.split("/") if subpath else [])]
-        *folders, name = map(session_name, parts)
-        return folder.joinpath(*folders, f"{name}.jsonl")
+        return self._places.journal(*_name(key))
+
+    def journal(self, key: SessionKey | SessionListSubkeysKey) -> Journal:
+        """The transcript of a key. :raises UnsafeName: as :meth:`path`."""
+        return self._storage.journal(*_name(key), durability=self._durability, unique=True)
 
     # The SDK's contract ----------------------------------------------------------------------
 
@@ -125,7 +128,7 @@ class FileSessionStore:
 
         :raises OSError: when the file is there but cannot be read.
         """
-        return await to_the_end(self._load, self.path(key))
+        return await to_the_end(self._load, self.journal(key))
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
         """The sessions of a project, the latest first; not what a sync service put beside one.
@@ -155,17 +158,19 @@ class FileSessionStore:
 
     async def entries(self, key: SessionKey) -> AsyncGenerator[SessionStoreEntry, None]:
         """As :meth:`load`, one entry after the other, in the memory of a few."""
-        path = self.path(key)
-        if not await to_the_end(self._has, path):
-            return
-        stream = _unique(entry for _, entry in reading.stream(path))
+        journal = self.journal(key)
+        await to_the_end(self._storage.check)
+        stream = _unique(journal.stream())
         while batch := await to_the_end(lambda: list(islice(stream, _STREAM_ENTRIES))):
             for entry in batch:
                 yield cast("SessionStoreEntry", entry)
 
     async def damage(self, key: SessionKey) -> list[Damage]:
-        """The stretches of a transcript that hold no whole entry."""
-        return (await to_the_end(reading.read, self.path(key))).damage
+        """The stretches of a transcript that hold no whole entry.
+
+        :raises FileNotFoundError: for a key that was never written.
+        """
+        return await to_the_end(self._damage, self.journal(key))
 
     async def projects(self) -> list[str]:
         """The project keys that have sessions, sorted.
@@ -178,12 +183,15 @@ class FileSessionStore:
     def append_now(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
         """As :meth:`append`, blocking."""
         if entries:
-            self._journal(self.path(key)).append(entries)
-            roots.check_or_hold(self.root)
+            self._journal(_name(key)).append(entries)
+            self._storage.check()
 
     def subkeys(self, key: SessionKey | SessionListSubkeysKey) -> list[str]:
         """As :meth:`list_subkeys`, blocking."""
-        return self._list_subkeys(self.path(key).with_suffix(""))
+        self._storage.check()
+        name = _name(key)
+        found = (listed.name[len(name) :] for listed in self._storage.names(*name, deep=True))
+        return sorted("/".join(map(original, parts)) for parts in found)
 
     def copy_now(self, key: SessionKey, session_id: str, last_entry: str, title: str) -> None:
         """Make a new session of the bytes of another one, up to and including an entry. Blocking.
@@ -193,90 +201,65 @@ class FileSessionStore:
 
         :param last_entry: its uuid.
         :param title: by which the new session is listed.
-        :raises FileNotFoundError: :raises KeyError: there is no such entry.
+        :raises KeyError: there is no such entry.
         """
         with reading.collector_paused():
-            data, replacements = prefix(self.path(key), last_entry)
+            data, replacements = prefix(self.journal(key), last_entry)
         own: list[dict[str, Any]] = [{"type": "custom-title", "customTitle": title, "sessionId": session_id}]
         if replacements:  # of tool results too long to be sent: the CLI heeds only those of its own session
             own.append({"type": "content-replacement", "sessionId": session_id, "replacements": replacements})
         copy: SessionKey = {"project_key": key["project_key"], "session_id": session_id}
-        durable.write_document(self.path(copy), data + b"".join(map(encoding.encode, own)))
+        self.journal(copy).begin(data + b"".join(map(encoding.encode, own)))
 
     # Blocking --------------------------------------------------------------------------------
 
-    def _project(self, project_key: str) -> Path:
-        return self._places.sessions / project_name(project_key)
-
     def _summaries(self, project_key: str) -> Summaries:
         name = project_name(project_key)
-        cache = self._places.summaries(name)
-        return self._listings.setdefault(name, Summaries(cache, self._project(project_key)))
+        return self._listings.setdefault(name, Summaries(self._storage, name))
 
-    def _journal(self, path: Path) -> journal.Journal:
+    def _journal(self, name: tuple[str, ...]) -> Journal:
+        """The same one each time: it remembers the uuids that it has."""
         with self._journals_lock:
-            found = self._journals.pop(path, None) or journal.Journal(
-                path, durability=self._durability, unique=True, lock_timeout_s=self._lock_timeout_s
+            found = self._journals.pop(name, None) or self._storage.journal(
+                *name, durability=self._durability, unique=True
             )
-            self._journals[path] = found
+            self._journals[name] = found
             if len(self._journals) > _OPEN_JOURNALS:
                 self._journals.popitem(last=False)
         return found
 
     def _current_times(self, project_key: str) -> list[SessionStoreListEntry]:
-        roots.check_or_hold(self.root)
+        self._storage.check()
         return self._summaries(project_key).times()
 
     def _current_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
-        roots.check_or_hold(self.root)
+        self._storage.check()
         return self._summaries(project_key).current()
 
-    def _has(self, path: Path) -> bool:
-        roots.check_or_hold(self.root)
-        return path.exists()
-
-    def _load(self, path: Path) -> list[SessionStoreEntry] | None:
-        roots.check_or_hold(self.root)
-        try:
-            contents = reading.read(path)
-        except FileNotFoundError:
+    def _load(self, journal: Journal) -> list[SessionStoreEntry] | None:
+        self._storage.check()
+        contents = journal.read()
+        if contents.size == 0 and not journal.exists():
             return None
         return cast("list[SessionStoreEntry]", list(_unique(iter(contents.entries))))
 
+    def _damage(self, journal: Journal) -> list[Damage]:
+        contents = journal.read()
+        if contents.size == 0 and not journal.exists():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), journal.where)
+        return contents.damage
+
     def delete_now(self, key: SessionKey) -> None:
         """As :meth:`delete`, blocking."""
-        roots.check_or_hold(self.root)
-        path = self.path(key)
+        self._storage.check()
         main = not key.get("subpath")
-        trash = self._trash(key)
-        if path.exists():
-            with self._journal(path).locked():  # an append comes before it, or starts anew
-                durable.move(path, trash / path.name)
-        if main and path.with_suffix("").is_dir():
-            durable.move(path.with_suffix(""), trash / path.stem)
+        self._storage.put_away(*_name(key), deep=main)
         if main:
             self._summaries(key["project_key"]).forget(key["session_id"])
 
-    def _trash(self, key: SessionKey) -> Path:
-        project, session = project_name(key["project_key"]), session_name(key["session_id"])
-        return self._places.trash(project, session)
-
-    def _list_subkeys(self, folder: Path) -> list[str]:
-        roots.check_or_hold(self.root)
-        if not folder.is_dir():
-            return []
-        return [
-            "/".join(map(original, file.relative_to(folder).with_suffix("").parts))
-            for file in sorted(folder.rglob("*.jsonl"))
-            if file.is_file() and not file.name.startswith(".")
-        ]
-
     def _projects(self) -> list[str]:
-        roots.check_or_hold(self.root)
-        folder = self._places.sessions
-        if not folder.is_dir():
-            return []
-        return sorted(original(item.name) for item in folder.iterdir() if item.is_dir())
+        self._storage.check()
+        return sorted(map(original, self._storage.groups("sessions")))
 
 
 class BoundSessionStore:
@@ -338,6 +321,10 @@ class BoundSessionStore:
         """See :meth:`FileSessionStore.path`."""
         return self.store.path(self._bound(cast("SessionKey", key)))
 
+    def journal(self, key: SessionKey | SessionListSubkeysKey) -> Journal:
+        """See :meth:`FileSessionStore.journal`."""
+        return self.store.journal(self._bound(cast("SessionKey", key)))
+
     def subkeys(self, key: SessionKey | SessionListSubkeysKey) -> list[str]:
         """See :meth:`FileSessionStore.subkeys`."""
         return self.store.subkeys(self._bound(cast("SessionKey", key)))
@@ -352,6 +339,13 @@ class BoundSessionStore:
 
     def _bound(self, key: SessionKey) -> SessionKey:
         return {**key, "project_key": self.project_key}
+
+
+def _name(key: SessionKey | SessionListSubkeysKey) -> tuple[str, ...]:
+    """By which a transcript is kept. :raises UnsafeName: a part of the key could not be a file name."""
+    subpath = cast("dict[str, str]", key).get("subpath")
+    parts = [key["session_id"], *(subpath.split("/") if subpath else [])]
+    return "sessions", project_name(key["project_key"]), *map(session_name, parts)
 
 
 def _unique(entries: Iterator[Entry]) -> Iterator[Entry]:

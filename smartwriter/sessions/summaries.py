@@ -14,21 +14,17 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import zlib
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 from operator import itemgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
-import smartwriter.files.durable as durable
 import smartwriter.storage.encoding as encoding
-import smartwriter.storage.journal as journal
 import smartwriter.storage.reading as reading
-import smartwriter.system.bounds as bounds
 from smartwriter.errors import JournalError
 from smartwriter.files.names import is_session_name, original
+from smartwriter.storage.interface import Journal, Storage
 from smartwriter.storage.salvage import Entry
 
 if TYPE_CHECKING:
@@ -45,58 +41,7 @@ _FOLD_ENTRIES = 512
 _BLOCK_BYTES = 1 << 18
 
 
-class Transcript(NamedTuple):
-    """A session's main transcript, as its folder lists it."""
-
-    session_id: str
-    path: str
-    size: int
-    """In bytes."""
-    mtime_ms: int
-    """Unix epoch milliseconds, from the file."""
-
-
 _ORDER = itemgetter(0, 1, 2)
-
-
-def transcripts(folder: Path) -> list[Transcript]:
-    """The sessions of a project, in no order; none where there is no such folder."""
-    found = []
-    prefix = os.path.join(folder, "")
-    with contextlib.ExitStack() as stack, contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        for item in _scan(folder, stack):
-            name = item.name
-            if name[-6:] != ".jsonl" or name[0] == "." or not is_session_name(name[:-6]):
-                continue
-            try:
-                status = item.stat()
-            except FileNotFoundError:  # deleted a moment ago
-                continue
-            session_id = original(name[:-6]) if "%" in name else name[:-6]
-            found.append(
-                Transcript(session_id, prefix + name, status.st_size, status.st_mtime_ns // 1_000_000)
-            )
-    return found
-
-
-def _scan(folder: Path, stack: contextlib.ExitStack) -> Iterator[os.DirEntry[str]]:
-    if os.scandir not in os.supports_fd:
-        return stack.enter_context(os.scandir(folder))
-    # By descriptor a sixth faster: the path need not be walked again for the status of each file.
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    stack.callback(os.close, fd)
-    return stack.enter_context(os.scandir(fd))
-
-
-_FileState = tuple[int, int, int]  # inode, size, modification time
-
-
-def _state_of(path: Path) -> _FileState | None:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 class _Folded(NamedTuple):
@@ -112,17 +57,12 @@ _NOTHING = _Folded(0, 0, 0, {})
 class Summaries:
     """The summaries of one project's sessions."""
 
-    def __init__(self, cache: Path, sessions: Path) -> None:
-        """
-        :param cache: the journal that holds them.
-        :param sessions: the project's folder of transcripts.
-        """
-        self._journal = journal.Journal(cache, durability="os")
-        self._sessions = sessions
-        # What the cache file held when it was last read, and which state of the file that was.
-        self._known: dict[str, _Folded] = {}
-        self._lines = 0
-        self._state: _FileState | None = None
+    def __init__(self, storage: Storage, project: str) -> None:
+        """:param project: the name that it is kept by."""
+        self._storage = storage
+        self._project = project
+        self._journal = storage.journal("cache", "summaries", project, durability="os", kept=True)
+        self._known = _Known([], {})
 
     def current(self) -> list[SessionSummaryEntry]:
         """One summary a session, each as of a moment during the call, in the order of :meth:`times`."""
@@ -147,76 +87,85 @@ class Summaries:
         changed: dict[str, _Folded] = {}
         result: list[tuple[int, int, str, dict[str, Any]]] = []
         with reading.collector_paused():
-            known, lines = self._read()
-            listed = transcripts(self._sessions)
-            for transcript in listed:
-                session_id, _, size, mtime_ms = transcript
-                folded = known.get(session_id)
+            known = self._read()
+            for name, size, changed_ms in self._storage.names("sessions", self._project):
+                session_id = name[2]
+                if not is_session_name(session_id):
+                    continue
+                if "%" in session_id:
+                    session_id = original(session_id)
+                folded = known.folded.get(session_id)
                 if folded is None or folded.size != size:
+                    transcript = _Transcript(session_id, size, self._storage.journal(*name))
                     changed[session_id], folded = _fold(transcript, folded)
-                result.append((folded.last or mtime_ms, mtime_ms, session_id, folded.data))
+                result.append((folded.last or changed_ms, changed_ms, session_id, folded.data))
             result.sort(key=_ORDER, reverse=True)
-        self._remember(known, changed, lines, listed)
+        if changed:
+            self._remember(known, changed, {session_id for _, _, session_id, _ in result})
         return result
 
     def forget(self, session_id: str) -> None:
         """Drop a session's summary, so that a new session of this id starts anew."""
-        if self._journal.path.exists():
+        if self._journal.exists():
             with contextlib.suppress(JournalError):  # only a cache: checked by size and sum, too
                 self._journal.append(
                     [{"session_id": session_id, "size": 0, "check": 0, "last": 0, "data": {}}]
                 )
 
-    def _read(self) -> tuple[dict[str, _Folded], int]:
-        state = _state_of(self._journal.path)
-        if state != self._state:
-            self._known, self._lines = self._parse()
-            self._state = state
-        return self._known, self._lines
-
-    def _parse(self) -> tuple[dict[str, _Folded], int]:
+    def _read(self) -> _Known:
+        known = self._known
         try:
             lines = self._journal.read().entries
         except OSError:
-            return {}, 0
-        known = {}
-        for line in lines:
-            get = line.get
-            id, size, check, data = get("session_id"), get("size"), get("check"), get("data")
-            last = get("last")  # an earlier version's lines have none
-            # Not a match statement: that takes three times as long.
-            if (
-                type(id) is str
-                and type(size) is int
-                and size >= 0
-                and type(last) is int
-                and type(data) is dict
-            ):
-                known[id] = _Folded(size, check, last, data)
-        return known, len(lines)
+            return known
+        if lines is not known.lines:
+            count = len(known.lines)
+            grown = 0 < count <= len(lines) and lines[count - 1] is known.lines[-1]
+            folded = known.folded | _parsed(lines[count:]) if grown else _parsed(lines)
+            known = self._known = _Known(lines, folded)
+        return known
 
-    def _remember(
-        self,
-        known: dict[str, _Folded],
-        changed: dict[str, _Folded],
-        lines: int,
-        listed: list[Transcript],
-    ) -> None:
-        new = {id: folded for id, folded in changed.items() if folded != known.get(id)}
+    def _remember(self, known: _Known, changed: dict[str, _Folded], listed: set[str]) -> None:
+        new = {id: folded for id, folded in changed.items() if folded != known.folded.get(id)}
         if not new:
             return
         try:
-            if lines + len(new) > 2 * len(listed) + _SPARE_LINES:
-                ids = {transcript.session_id for transcript in listed}
-                kept = {id: folded for id, folded in (known | new).items() if id in ids}
-                durable.write_document(self._journal.path, b"".join(map(encoding.encode, _lines(kept))))
+            if len(known.lines) + len(new) > 2 * len(listed) + _SPARE_LINES:
+                kept = {id: folded for id, folded in (known.folded | new).items() if id in listed}
+                self._journal.begin(b"".join(map(encoding.encode, _lines(kept))))
             else:
                 self._journal.append(_lines(new))
         except OSError:
             pass  # a cache: on a full or read-only disk the next process is only slower
-        self._known, self._lines = known | new, lines + len(new)
-        # Lines that another process added just now may be missed: at worst something is folded again.
-        self._state = _state_of(self._journal.path)
+        self._known = _Known(known.lines, known.folded | new)
+
+
+class _Transcript(NamedTuple):
+    """A session's main transcript."""
+
+    session_id: str
+    size: int
+    """In bytes, as it was listed."""
+    journal: Journal
+
+
+class _Known(NamedTuple):
+    lines: list[Entry]
+    """What the cache held when it was last read."""
+    folded: dict[str, _Folded]
+    """What these say, and what was folded since."""
+
+
+def _parsed(lines: list[Entry]) -> dict[str, _Folded]:
+    known = {}
+    for line in lines:
+        get = line.get
+        id, size, check, data = get("session_id"), get("size"), get("check"), get("data")
+        last = get("last")  # an earlier version's lines have none
+        # Not a match statement: that takes three times as long.
+        if type(id) is str and type(size) is int and size >= 0 and type(last) is int and type(data) is dict:
+            known[id] = _Folded(size, check, last, data)
+    return known
 
 
 def _lines(folded: dict[str, _Folded]) -> Iterable[dict[str, Any]]:
@@ -226,14 +175,14 @@ def _lines(folded: dict[str, _Folded]) -> Iterable[dict[str, Any]]:
     )
 
 
-def _fold(transcript: Transcript, known: _Folded | None) -> tuple[_Folded, _Folded]:
+def _fold(transcript: _Transcript, known: _Folded | None) -> tuple[_Folded, _Folded]:
     """The state to remember, and the one to show.
 
     They differ while the transcript ends with damage or without LF: what to make of that depends
     on what comes next.
     """
     try:
-        with open(bounds.open_record(Path(transcript.path)), "rb", buffering=0) as on_disk:
+        with transcript.journal.opened() as on_disk:
             # Most are short: read once, however often they are looked at.
             short = transcript.size <= _BLOCK_BYTES
             file: BinaryIO = io.BytesIO(on_disk.read()) if short else on_disk
@@ -248,7 +197,7 @@ def _fold(transcript: Transcript, known: _Folded | None) -> tuple[_Folded, _Fold
         return _NOTHING, _NOTHING
 
 
-def _fold_entries(transcript: Transcript, state: _Folded, file: BinaryIO, stop: int | None) -> _Folded:
+def _fold_entries(transcript: _Transcript, state: _Folded, file: BinaryIO, stop: int | None) -> _Folded:
     """The state after the entries behind it; up to an offset, or all."""
     from claude_agent_sdk import fold_session_summary  # 0.5 s to import: only where it is used
 

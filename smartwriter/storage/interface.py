@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, BinaryIO, Literal, NamedTuple, Protocol
 
 from smartwriter.storage.reading import Contents
 from smartwriter.storage.salvage import Entry
@@ -55,8 +55,17 @@ class Journal(Protocol):
     def where(self) -> str:
         """For messages only."""
 
+    def exists(self) -> bool:
+        """Whether it was ever written: what was may hold nothing any more."""
+
     def read(self) -> Contents:
         """All of it; nothing where it was never written."""
+
+    def stream(self) -> Iterator[Entry]:
+        """Its entries one after the other, in the memory of a few."""
+
+    def opened(self) -> AbstractContextManager[BinaryIO]:
+        """Its bytes, lines of JSON, for who looks at some places in it."""
 
     def newest_first(self) -> Iterator[Entry]:
         """Its entries from the end, read only as far as they are asked for."""
@@ -77,6 +86,12 @@ class Journal(Protocol):
         """Append what is made of what stands there.
 
         :param change: may be called again, when somebody was faster: it does nothing but tell the lines.
+        """
+
+    def begin(self, lines: bytes) -> None:
+        """Begin anew with these: for what is new, or of which nothing is needed any more.
+
+        Who reads it meanwhile finds all of the one or of the other.
         """
 
     def locked(self) -> AbstractContextManager[Transaction]:
@@ -115,6 +130,9 @@ class Lease(Protocol):
 class Storage(Protocol):
     """One workspace's records."""
 
+    def check(self) -> None:
+        """:raises FolderGone: it is not there any more, or another one in its place."""
+
     def journal(
         self, *name: str, durability: Durability = "sync", unique: bool = False, kept: bool = False
     ) -> Journal:
@@ -123,13 +141,17 @@ class Storage(Protocol):
         :param kept: what was read of it stays in memory: the next reading costs what was added.
         """
 
-    def names(self, *under: str) -> Iterator[Listed]:
-        """The journals directly under a name, in no order."""
+    def names(self, *under: str, deep: bool = False) -> Iterator[Listed]:
+        """The journals directly under a name, or all under it, in no order."""
 
-    def put_away(self, *name: str, at: int | None = None) -> bool:
+    def groups(self, *under: str) -> Iterator[str]:
+        """What may come next in the names of journals that are deeper under a name, in no order."""
+
+    def put_away(self, *name: str, at: int | None = None, deep: bool = False) -> bool:
         """Move a journal to the trash. False: there is none.
 
         :param at: the size that was seen of it. :raises Overtaken: it has another by now.
+        :param deep: those under its name, too.
         """
 
     def discard(self, *name: str, at: int) -> None:

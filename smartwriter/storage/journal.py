@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import random
 import threading
@@ -24,7 +25,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import portalocker
 
@@ -107,6 +108,28 @@ class Journal:
             with contextlib.suppress(Overtaken):
                 self.append(entries, at=contents.size)
                 return
+
+    def exists(self) -> bool:
+        """Whether there is such a file."""
+        return self.path.exists()
+
+    def stream(self) -> Iterator[Entry]:
+        """See :func:`smartwriter.storage.reading.stream`; nothing where it was never written."""
+        with contextlib.suppress(FileNotFoundError):
+            for _, entry in reading.stream(self.path):
+                yield entry
+
+    def opened(self) -> contextlib.AbstractContextManager[BinaryIO]:
+        """The file, for reading; an empty one where it was never written."""
+        try:
+            return open(bounds.open_record(self.path), "rb", buffering=0)
+        except FileNotFoundError:
+            roots.check(self.path)
+            return io.BytesIO()
+
+    def begin(self, lines: bytes) -> None:
+        """Put a file of these lines in its place, synced."""
+        durable.write_document(self.path, lines)
 
     def read(self) -> Contents:
         """See :func:`smartwriter.storage.reading.read`; nothing where it was never written."""
@@ -211,7 +234,8 @@ class Transaction:
         self._path = path
         self._held = held
         self._known = known
-        self._created = created
+        self.created = created
+        """Whether there was no such journal."""
         self._sync = sync
         self.file = file_of(held.fd)
         self.size = os.fstat(held.fd).st_size
@@ -276,7 +300,7 @@ class Transaction:
         # write and would report success. Cutting them off makes the next try write them anew.
         try:
             os.ftruncate(self._fd, self.size)
-            if self._created and self.size == 0:
+            if self.created and self.size == 0:
                 self._path.unlink(missing_ok=True)
         except OSError:
             with contextlib.suppress(OSError):

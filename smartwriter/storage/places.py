@@ -132,6 +132,12 @@ class Places:
         """Where something goes now. :param kind: what it is, as the name of a folder."""
         return self._trash / kind / f"{name.lstrip('.')}.{stamp()}{ending}"
 
+    def trash_of(self, *name: str) -> Path:
+        """Where the journal of a name goes now; what is under its name lies beside it there."""
+        if name[0] == "sessions":
+            return self.trash(name[1], name[2]) / f"{name[-1]}.jsonl"
+        return self.trash(name[0], "-".join(name[1:]) or name[0], ".jsonl")
+
     def in_trash(self, kind: str, name: str) -> list[Path]:
         """What went there under a name, oldest first."""
         return sorted((self._trash / kind).glob(f"{name}.*"))

@@ -15,6 +15,7 @@ from smartwriter.open_draft import OpenDraft
 from smartwriter.series.finishing import finish
 from smartwriter.series.summary import Summary
 from smartwriter.sessions.store import FileSessionStore
+from smartwriter.storage.journal import Journal
 from smartwriter.tasks.values import Choice, Task, Turn, TurnState
 from smartwriter.turns.parts import Part
 from smartwriter.workspace import Workspace
@@ -129,5 +130,6 @@ def test_an_append_gives_up_before_the_sdk_does(tmp_path: Path) -> None:
     what it times out itself it would not try again, and drops."""
     tries = mirror.MIRROR_APPEND_MAX_ATTEMPTS
     for store in (FileSessionStore(tmp_path), FileSessionStore(tmp_path, durability="os")):
-        wait_s = store._lock_timeout_s
-        assert wait_s * tries <= mirror.SEND_TIMEOUT_SECONDS
+        journal = store.journal({"project_key": "p", "session_id": "s"})
+        assert isinstance(journal, Journal)
+        assert journal._lock_timeout_s * tries <= mirror.SEND_TIMEOUT_SECONDS

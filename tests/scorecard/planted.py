@@ -190,8 +190,8 @@ _STORE = [
     ),
     Mutation(
         "deleting deletes",
-        "FileSessionStore.delete_now",
-        "durable.move(path, trash / path.name)",
+        "FileStorage._put_away",
+        "durable.move(path, trash)",
         "path.unlink()",
         "test_store.py::test_deleting_moves_to_the_trash",
     ),

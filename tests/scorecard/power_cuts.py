@@ -23,6 +23,7 @@ import fcntl
 import itertools
 import mmap
 import os
+import shutil
 import struct
 import tempfile
 import time
@@ -286,7 +287,7 @@ def _one_image(image: Path, folder: Path, random: Random, cuts: int) -> Counter[
             for (name, writer), place, said in zip(working, places, reported, strict=True):
                 totals[writer.verdict(place, said)] += 1
                 totals[f"{name} acknowledged"] += said.before.count(b"\n") or len(said.before)
-            totals.update([_listing_fault(root, folder / "cache.jsonl"), unsynced.made_good(root)])
+            totals.update([_listing_fault(root, folder / "anew"), unsynced.made_good(root)])
             seeing(workspace)
         totals["cuts"] += 1
         totals.pop("", None)
@@ -343,11 +344,13 @@ def _tails(root: Path) -> Iterator[str]:
             yield "torn tails"
 
 
-def _listing_fault(root: Path, new_cache: Path) -> str:
+def _listing_fault(root: Path, anew: Path) -> str:
     """The cache can be read, and says what a new one would say."""
     told = anyio.run(FileSessionStore(root).list_session_summaries, "essays")
-    new_cache.unlink(missing_ok=True)
-    expected = Summaries(new_cache, _path(root, "any").parent).current()
+    shutil.rmtree(anew, ignore_errors=True)
+    anew.mkdir()
+    (anew / "sessions").symlink_to(root / "sessions")
+    expected = Summaries(FileStorage(anew), "essays").current()
 
     def by_id(summaries: list[Any]) -> dict[str, Any]:
         return {summary["session_id"]: summary["data"] for summary in summaries}

@@ -46,8 +46,9 @@ import smartwriter.storage.encoding as encoding
 import smartwriter.storage.journal as journal
 import smartwriter.storage.reading as reading
 from smartwriter.errors import JournalBusy, JournalError, UnsafeName
+from smartwriter.sessions.copying import copy_session
 from smartwriter.sessions.store import FileSessionStore
-from smartwriter.storage.interface import Durability
+from smartwriter.storage.interface import Durability, Storage
 
 if TYPE_CHECKING:
     from claude_agent_sdk import SessionStore
@@ -84,18 +85,46 @@ def disk() -> Iterator[Disk]:
 
 
 @pytest.mark.parametrize("bound", [False, True], ids=["store", "bound"])
-async def test_the_sdks_conformance_suite(tmp_path: Path, bound: bool) -> None:
-    """The store, and a bound view of it, keep the whole contract that the SDK publishes."""
+async def test_the_sdks_conformance_suite(
+    new_storage: Callable[[], Storage], tmp_path: Path, bound: bool
+) -> None:
+    """The store, and a bound view of it, keep the whole contract that the SDK publishes, over any storage."""
     count = 0
 
     def make_store() -> SessionStore:
         nonlocal count
         count += 1
-        store = FileSessionStore(tmp_path / f"store-{count}")
+        store = FileSessionStore(tmp_path / "nothing", storage=new_storage())
         return ProjectsByBinding(store) if bound else store
 
     await run_session_store_conformance(make_store)
-    assert count == 15
+    assert count == 15 and not (tmp_path / "nothing").exists()
+
+
+async def test_over_any_storage(storage: Storage, tmp_path: Path) -> None:
+    """What the store promises beyond the SDK's contract, it promises whatever keeps the entries: each once,
+    streams, subpaths, projects, copies, and that a deleted session begins anew."""
+    store = FileSessionStore(tmp_path / "nothing", storage=storage)
+    for key in (KEY, AGENT, NESTED):
+        for _ in range(2):
+            await store.append(key, as_stored(entries(0, 1, 2)))
+        assert numbers([one async for one in store.entries(key)]) == [0, 1, 2]
+    assert await store.load(OTHER) is None and await store.damage(KEY) == []
+    assert await store.projects() == ["book"]
+    assert await store.list_subkeys(KEY) == [AGENT["subpath"], NESTED["subpath"]]
+    await anyio.to_thread.run_sync(copy_session, store, KEY, OTHER["session_id"], entry_uuid(1), "A copy")
+    assert numbers(one for one in await store.load(OTHER) or [] if "uuid" in one) == [0, 1]
+    for _ in range(2):
+        summaries = {one["session_id"]: one["data"] for one in await store.list_session_summaries("book")}
+        assert summaries.keys() == {SESSION, OTHER["session_id"]}
+        assert summaries[OTHER["session_id"]]["custom_title"] == "A copy"
+    await store.delete(KEY)
+    assert await store.load(KEY) is await store.load(AGENT) is None
+    assert await store.list_subkeys(KEY) == []
+    await store.append(KEY, as_stored(entries(1)))
+    assert numbers(await store.load(KEY)) == [1]
+    assert {one["session_id"] for one in await store.list_sessions("book")} == summaries.keys()
+    assert not (tmp_path / "nothing").exists()
 
 
 class ProjectsByBinding:

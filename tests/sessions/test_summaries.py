@@ -16,8 +16,9 @@ from transcripts import KEY, SESSION, as_stored, entry, healthy, line, lines
 
 import smartwriter.storage.encoding as encoding
 import smartwriter.storage.reading as reading
-from smartwriter.sessions.summaries import Summaries, transcripts
+from smartwriter.sessions.summaries import Summaries
 from smartwriter.storage import journal
+from smartwriter.storage.files import FileStorage
 
 if TYPE_CHECKING:
     from claude_agent_sdk.types import SessionSummaryEntry
@@ -27,6 +28,7 @@ class Project:
     """A project's folder of transcripts and the cache of their summaries."""
 
     def __init__(self, root: Path) -> None:
+        self.storage = FileStorage(root)
         self.sessions = root / "sessions" / "book"
         self.cache = root / "cache" / "summaries" / "book.jsonl"
         self.sessions.mkdir(parents=True)
@@ -41,7 +43,7 @@ class Project:
 
     def listed(self) -> dict[str, SessionSummaryEntry]:
         """What a process that has just started lists."""
-        found = Summaries(self.cache, self.sessions).current()
+        found = Summaries(self.storage, "book").current()
         return {summary["session_id"]: summary for summary in found}
 
     def summary(self, session_id: str = SESSION) -> dict[str, Any]:
@@ -241,7 +243,7 @@ def test_a_forgotten_session_has_a_new_summary_whatever_its_length(project: Proj
     project.add(titled("old"))
     project.listed()
     project.path().unlink()
-    Summaries(project.cache, project.sessions).forget(SESSION)
+    Summaries(project.storage, "book").forget(SESSION)
     assert project.listed() == {}
     project.add(titled("new"))
     assert project.summary() == project.folded()
@@ -250,7 +252,7 @@ def test_a_forgotten_session_has_a_new_summary_whatever_its_length(project: Proj
 
 def test_forgetting_makes_no_cache(project: Project) -> None:
     """Where there is no cache, there is nothing to forget."""
-    Summaries(project.cache, project.sessions).forget(SESSION)
+    Summaries(project.storage, "book").forget(SESSION)
     assert not project.cache.exists()
 
 
@@ -267,27 +269,28 @@ def test_an_empty_transcript_is_listed(project: Project) -> None:
 
 def test_no_folder_no_sessions(tmp_path: Path) -> None:
     """A project that was never written has no sessions and gets no cache."""
-    (tmp_path / "file").write_bytes(b"")
-    for folder in (tmp_path / "missing", tmp_path / "file"):
-        assert transcripts(folder) == []
-        assert Summaries(tmp_path / "cache.jsonl", folder).current() == []
-    assert not (tmp_path / "cache.jsonl").exists()
+    storage = FileStorage(tmp_path / "store")
+    (tmp_path / "store" / "sessions").mkdir(parents=True)
+    (tmp_path / "store" / "sessions" / "file").write_bytes(b"")
+    for project in ("missing", "file"):
+        assert Summaries(storage, project).current() == []
+    assert not (tmp_path / "store" / "cache").exists()
 
 
 def test_what_is_listed(project: Project) -> None:
-    """Files that end like transcripts, by the ids they stand for, with sizes and times of the files."""
-    project.add(healthy())
-    project.add(b"1", "%E5%86%99")
+    """Files that end like transcripts, by the ids they stand for, with the times of the files where no entry
+    says when."""
+    project.add(titled("no time"))
+    project.add(titled("no time"), "%E5%86%99")
     for other in ("notes.md", ".hidden.jsonl", "x.jsonl.tmp"):
         (project.sessions / other).write_bytes(b"2")
     (project.sessions / "folder").mkdir()
+    (project.sessions / "folder.jsonl").mkdir()
     (project.sessions / "dangling.jsonl").symlink_to("nowhere")
     os.utime(project.path(), ns=(1, 1_700_000_000_123_456_789))
-    found = {item.session_id: item for item in transcripts(project.sessions)}
+    found = project.listed()
     assert sorted(found) == sorted([SESSION, "写"])
-    assert found[SESSION].size == len(healthy())
-    assert found[SESSION].mtime_ms == 1_700_000_000_123
-    assert found[SESSION].path == str(project.path())
+    assert found[SESSION]["mtime"] == 1_700_000_000_123
 
 
 def at(hour: int, minute: int) -> bytes:
@@ -295,8 +298,8 @@ def at(hour: int, minute: int) -> bytes:
 
 
 def listed_in_order(project: Project) -> list[str]:
-    times = Summaries(project.cache, project.sessions).times()
-    shown = Summaries(project.cache, project.sessions).current()
+    times = Summaries(project.storage, "book").times()
+    shown = Summaries(project.storage, "book").current()
     assert times == [{"session_id": one["session_id"], "mtime": one["mtime"]} for one in shown]
     assert [one["mtime"] for one in times] == sorted((one["mtime"] for one in times), reverse=True)
     return [one["session_id"] for one in times]
@@ -387,10 +390,11 @@ def test_processes_list_while_another_writes(project: Project) -> None:
 import sys
 from pathlib import Path
 from smartwriter.sessions.summaries import Summaries
+from smartwriter.storage.files import FileStorage
 for _ in range(20):
-    Summaries(Path(sys.argv[1]), Path(sys.argv[2])).current()
+    Summaries(FileStorage(Path(sys.argv[1])), "book").current()
 """
-    arguments = [sys.executable, "-c", code, str(project.cache), str(project.sessions)]
+    arguments = [sys.executable, "-c", code, str(project.sessions.parent.parent)]
     writer = journal.Journal(project.path(), durability="os")
     running = [subprocess.Popen(arguments) for _ in range(2)]
     for number in range(200):

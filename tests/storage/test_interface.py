@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from smartwriter.errors import DraftBusy, Invalid
+from smartwriter.storage.encoding import decode, encode
 from smartwriter.storage.files import FileStorage
 from smartwriter.storage.interface import Overtaken, Storage
 
@@ -29,7 +30,10 @@ def test_what_was_never_written_is_empty(storage: Storage) -> None:
     journal = storage.journal(*NAME)
     assert journal.read().entries == [] and journal.read().size == 0
     assert list(journal.newest_first()) == []
-    assert journal.after(0) == ([], 0)
+    assert journal.after(0) == ([], 0) and list(journal.stream()) == [] and not journal.exists()
+    with journal.opened() as file:
+        assert file.read() == b""
+    assert list(storage.groups("turns")) == [] == list(storage.names("turns", deep=True))
     assert list(storage.names("turns", "k7mq")) == []
     assert storage.kept("0" * 64) is None and storage.kept("../x") is None
     assert not storage.put_away(*NAME)
@@ -48,6 +52,10 @@ def test_what_is_appended_is_read(storage: Storage, kept: bool) -> None:
     second = storage.journal(*NAME).append([line(2)])
     assert [entry["n"] for entry in journal.read().entries] == [0, 1, 2]
     assert [entry["n"] for entry in journal.newest_first()] == [2, 1, 0]
+    assert list(journal.stream()) == journal.read().entries and journal.exists()
+    with journal.opened() as file:
+        file.seek(first)
+        assert decode(file.read(second - first)) == line(2)
     assert journal.after(first) == ([line(2)], second)
     assert journal.after(second) == ([], second)
     assert journal.append([]) == second
@@ -98,6 +106,11 @@ def test_journals_are_listed_by_name(storage: Storage) -> None:
     found = {listed.name: listed for listed in storage.names("turns", "k7mq")}
     assert sorted(found) == [NAME, ("turns", "k7mq", "trial")]
     assert found[NAME].size == size and found[NAME].changed_ms > 10**12
+    storage.journal(*NAME, "deeper", "still").append([line(0)])
+    assert {listed.name for listed in storage.names("turns", "k7mq")} == set(found)
+    everything = {listed.name for listed in storage.names("turns", deep=True)}
+    assert everything == {*found, ("turns", "other", "main"), (*NAME, "deeper", "still")}
+    assert sorted(storage.groups("turns")) == ["k7mq", "other"]
 
 
 def test_what_is_put_away_is_gone_and_can_begin_anew(storage: Storage) -> None:
@@ -107,6 +120,29 @@ def test_what_is_put_away_is_gone_and_can_begin_anew(storage: Storage) -> None:
     assert numbers(storage, *NAME) == [] and not list(storage.names("turns", "k7mq"))
     storage.journal(*NAME).append([line(1)])
     assert numbers(storage, *NAME) == [1]
+
+
+def test_what_is_under_a_name_goes_with_it(storage: Storage) -> None:
+    """When that is asked for, be there a journal of the name itself or not; what has a similar name stays."""
+    similar = (*NAME[:-1], "main2")
+    for name in (NAME, (*NAME, "a"), (*NAME, "b", "c"), similar):
+        storage.journal(*name).append([line(0)])
+    assert storage.put_away(*NAME)
+    assert numbers(storage, *NAME, "a") == [0]
+    assert storage.put_away(*NAME, deep=True) and not storage.put_away(*NAME, deep=True)
+    assert [listed.name for listed in storage.names("turns", deep=True)] == [similar]
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_journal_can_begin_anew(storage: Storage, kept: bool) -> None:
+    """What it held is gone, also for who has read it; it is appended to as before."""
+    journal = storage.journal(*NAME, kept=kept)
+    journal.append([line(0), line(1)])
+    assert len(journal.read().entries) == 2
+    storage.journal(*NAME).begin(encode(line(2)))
+    assert journal.read().entries == [line(2)]
+    journal.append([line(3)])
+    assert numbers(storage, *NAME) == [2, 3]
 
 
 @pytest.mark.parametrize("name", [NAME, ("forks", "k7mq")])
