@@ -26,7 +26,7 @@ from rich.text import Text
 
 from smartwriter.cli.collection import samples
 from smartwriter.cli.console import TerminalConsole
-from smartwriter.cli.interrupts import kill_tree
+from smartwriter.cli.interrupts import kill_tree, signals_raised
 from smartwriter.cli.progress import Progress
 from smartwriter.cli.running import OFFLINE_URL
 from smartwriter.events import Event, parse
@@ -54,6 +54,7 @@ def demo_command(live: bool, folder: Path | None) -> None:
     """Watch three articles written at once, killed, resumed, forked and compared."""
     console = TerminalConsole()
     with contextlib.ExitStack() as stack:
+        stack.enter_context(signals_raised())
         # A killed process cannot clear up after itself.
         temporary = tempfile.TemporaryDirectory(prefix="smartwriter-demo-", ignore_cleanup_errors=True)
         inside = Path(stack.enter_context(temporary))

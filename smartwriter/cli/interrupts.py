@@ -78,6 +78,25 @@ def _heeded() -> list[signal.Signals]:
     return [number for number in asking if signal.getsignal(number) is not signal.SIG_IGN]
 
 
+@contextlib.contextmanager
+def signals_raised() -> Iterator[None]:
+    """Let a signal that asks to stop end what is not asynchronous as ctrl-C does, so that it clears up."""
+
+    def stop(number: int, _: object) -> None:
+        for one in handlers:
+            signal.signal(one, signal.SIG_IGN)  # clearing up is not cut short
+        raise Stopped(number)
+
+    handlers = {number: signal.getsignal(number) for number in _heeded() if number != signal.SIGINT}
+    for number in handlers:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
 async def first_signal() -> signal.Signals:
     """Wait for the first signal that asks to stop."""
     with anyio.open_signal_receiver(*_heeded()) as signals:

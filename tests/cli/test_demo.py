@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+import psutil
+import pytest
 
 import smartwriter.cli.demo
 from smartwriter.tasks.values import TurnState
@@ -53,6 +58,32 @@ def test_the_demo_leaves_nothing_behind(tmp_path: Path) -> None:
     )
     assert "-w FOLDER" in done.stdout, done.stdout + done.stderr
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
+def test_a_demo_that_is_ended_leaves_nothing_behind(tmp_path: Path, how: signal.Signals) -> None:
+    """Whoever ends the demo alone while its articles are typed, a program or a terminal that closes, it
+    leaves no process and no folder."""
+    started: list[psutil.Process] = []
+    command = [sys.executable, "-m", "smartwriter", "demo"]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    ) as demo:
+        try:
+            itself = psutil.Process(demo.pid)
+            while sum("claude" in Path(one.exe()).name for one in started) < 3:
+                assert demo.poll() is None
+                time.sleep(0.05)
+                started = itself.children(recursive=True)
+            demo.send_signal(how)
+            assert demo.wait(60) == 128 + how
+            assert psutil.wait_procs(started, timeout=20)[1] == []
+            assert list((tmp_path / "tmp").iterdir()) == []
+        finally:
+            demo.kill()
+            for one in started:
+                if one.is_running():
+                    one.kill()
 
 
 _WITHOUT_STORY = """
