@@ -6,19 +6,22 @@ import contextlib
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
+import smartwriter.memory.index as index
 import smartwriter.storage.reading as reading
 import smartwriter.system.bounds as bounds
 from smartwriter.doctor.finding import Finding
-from smartwriter.errors import DraftBusy
+from smartwriter.errors import DraftBusy, SmartWriterError
 from smartwriter.files.names import is_plain_name, original, readable_name
 from smartwriter.memory.collection import Collection
 from smartwriter.open_draft import OpenDraft
 from smartwriter.storage.records import V, from_line
-from smartwriter.tasks.revisions import sha256_of
-from smartwriter.tasks.values import MAIN, UNFILED, Draft, Origin, Revision, Task, Turn
+from smartwriter.tasks.revisions import current_number, sha256_of
+from smartwriter.tasks.values import MAIN, UNFILED, Draft, Finished, Origin, Revision, Task, Turn
 from smartwriter.trials.forking import clear_leftovers
 from smartwriter.workspace import Workspace
 
@@ -37,7 +40,8 @@ def examine_lost(workspace: Workspace, tasks: list[Task]) -> Iterator[Finding]:
                 workspace.places.turns(id, MAIN).parent,
                 f"has turns of a task {id} that tasks.jsonl does not know",
                 "its sessions and texts are still there",
-                "enter it again, with its drafts and under the name of its folder",
+                "enter it again, with its drafts, under the name of its folder, and as finished where its "
+                "article is there; its target and the choices between drafts do not come back",
                 partial(_recover_task, workspace, id),
             )
 
@@ -253,16 +257,45 @@ def _recover_task(workspace: Workspace, id: str) -> None:
             (one for one in workspace.collections() if one.project_key == project),
             Collection(UNFILED, workspace.root / "collections" / UNFILED),
         )
-    workspace.tasks.restore(
-        Task(
-            id=id,
-            title=title,
-            collection=collection.name,
-            project_key=project,
-            folder=folder or readable_name(f"{title} {id}"),
-            current=current,
-            drafts=drafts,
-        )
+    task = Task(
+        id=id,
+        title=title,
+        collection=collection.name,
+        project_key=project,
+        folder=folder or readable_name(f"{title} {id}"),
+        current=current,
+        drafts=drafts,
+    )
+    if (finished := _finished(workspace, task, records)) is not None:
+        task = task.model_copy(update={"finished": finished, "current": finished.draft})
+    workspace.tasks.restore(task)
+
+
+def _finished(workspace: Workspace, task: Task, records: dict[str, _Record]) -> Finished | None:
+    """What a task was finished with: the version of one of its drafts that its article is; None where it has
+    no such article. Where the draft went on since, it had been opened again.
+    """
+    series = workspace.task_series(task)
+    article = f"articles/{task.folder}.md"
+    path = series.collection.path / article
+    try:
+        sha256 = sha256_of(bounds.read_regular(path).decode("utf-8", "surrogatepass"))
+        at = datetime.fromtimestamp(path.stat().st_mtime, timezone.utc)
+        entered = not series.has_index or index.find(series.index(), article, task.title) is not None
+    except (OSError, UnicodeDecodeError, SmartWriterError):
+        return None
+    found = [
+        (one.number == current_number(record.revisions), name, one.number)
+        for name, record in records.items()
+        for one in record.revisions
+        if one.sha256 == sha256 and not one.aside and not task.drafts[name].dropped
+    ]
+    if not found:
+        return None
+    is_last, draft, revision = max(found, key=lambda one: (one[0], one[1] == task.current, one[2]))
+    state: Literal["finishing", "finished", "reopened"] = "finished" if entered else "finishing"
+    return Finished(
+        at=at, draft=draft, revision=revision, article=article, state=state if is_last else "reopened"
     )
 
 

@@ -14,7 +14,8 @@ from transcripts import entry
 import smartwriter.storage.journal as journal
 from smartwriter.doctor.examine import examine
 from smartwriter.open_draft import OpenDraft
-from smartwriter.tasks.values import Task, Turn, TurnState
+from smartwriter.series.finishing import finish_task, reopen
+from smartwriter.tasks.values import Task, Turn, TurnState, why_closed
 from smartwriter.trials.forking import fork
 from smartwriter.workspace import Workspace
 
@@ -140,6 +141,35 @@ def test_a_lost_task_list_comes_back(workspace: Workspace) -> None:
         }
     assert before == {}
     assert workspace.text(tasks[2], "main").read().endswith("By hand.\n")
+
+
+def test_a_lost_task_is_finished_as_it_was(workspace: Workspace) -> None:
+    """Whether a lost task takes turns is as it was: finished with the draft and version that its article is,
+    opened again where its draft went on since, not finished where its article is another's or none."""
+    workspace.new_collection("rivers")
+    done, went_on, forked_off, foreign, never = (
+        written(workspace, title, "rivers") for title in ("Fog", "Ice", "Rain", "Snow", "Dew")
+    )
+    forked(workspace, forked_off.id)
+    workspace.text(forked_off, "draft-2").write("# Rain\n\nAnother.\n", author="model", turn=3)
+    workspace.tasks.update(forked_off.id, lambda task: task.model_copy(update={"current": "draft-2"}))
+    for task in (done, went_on, forked_off):
+        finish_task(workspace, workspace.tasks.find(task.id), None, None)
+    reopen(workspace, workspace.tasks.find(went_on.id))
+    workspace.text(went_on, "main").write("# Ice\n\nMore.\n", author="model", turn=3)
+    articles = workspace.collection("rivers").path / "articles"
+    (articles / f"{foreign.folder}.md").write_text("Somebody else's.\n")
+    before = {task.id: task for task in workspace.tasks.all()}
+    (workspace.hidden / "tasks.jsonl").unlink()
+    assert repaired(workspace) == []
+    for id, was in before.items():
+        now = workspace.tasks.find(id)
+        fields = {"draft", "revision", "article", "state"}
+        assert (now.finished and now.finished.model_dump(include=fields)) == (
+            was.finished and was.finished.model_dump(include=fields)
+        ), was.title
+        assert now.current == was.current and why_closed(now, now.current) == why_closed(was, was.current)
+    assert workspace.tasks.find(never.id).finished is None
 
 
 def test_a_lost_draft_comes_back(workspace: Workspace) -> None:
