@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from smartwriter.meaning.quantities import Kind, Word
+from smartwriter.meaning.numbers import Kind, Word
 
 _STOP_WORDS = """
 a an the this that these those there here it he she they we i you his her their our my your its him them

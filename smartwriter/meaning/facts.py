@@ -1,6 +1,6 @@
 """What a sentence states that may change: numbers, amounts, times, names, and the words around them.
 
-A sentence is read as a list of :class:`~smartwriter.meaning.quantities.Word`; two that mean the same
+A sentence is read as a list of :class:`~smartwriter.meaning.numbers.Word`; two that mean the same
 have the same ``key``, however they are written. Names keep their case, other words are reduced to their stem.
 """
 
@@ -14,7 +14,8 @@ from difflib import SequenceMatcher
 import regex
 from rapidfuzz.distance import Indel
 
-from smartwriter.meaning.quantities import Kind, Word, decimal, joined
+from smartwriter.meaning.numbers import Kind, Word, decimal
+from smartwriter.meaning.quantities import joined
 from smartwriter.meaning.stems import stem
 from smartwriter.text.words import is_cjk, is_word, tokens
 

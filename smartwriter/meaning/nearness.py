@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from smartwriter.meaning.content import FUNCTION, content
 from smartwriter.meaning.facts import QUANTITIES, read
-from smartwriter.meaning.quantities import Kind, Word
+from smartwriter.meaning.numbers import Kind, Word
 
 MOST = 3
 """As many lines are looked at by a person."""

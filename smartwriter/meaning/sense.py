@@ -11,7 +11,7 @@ from rapidfuzz.fuzz import ratio
 
 from smartwriter.meaning.content import ALSO_WORDS, DATES, FUNCTION, adjoin, content, is_empty, of_time
 from smartwriter.meaning.facts import QUANTITIES, Change
-from smartwriter.meaning.quantities import Kind, Word
+from smartwriter.meaning.numbers import Kind, Word
 from smartwriter.meaning.stems import stem
 
 _CALLED = ("叫", "名叫", "名为", "姓", "叫做", "叫作", "唤作")

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from smartwriter.meaning.content import content
 from smartwriter.meaning.facts import Change, read, sentences
-from smartwriter.meaning.quantities import Kind, Word
+from smartwriter.meaning.numbers import Kind, Word
 from smartwriter.meaning.sense import Place, Value, values_of
 from smartwriter.text.words import spans
 

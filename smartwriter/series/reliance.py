@@ -25,7 +25,7 @@ from smartwriter.meaning.facts import (
     read,
     sentences,
 )
-from smartwriter.meaning.quantities import Kind, Word
+from smartwriter.meaning.numbers import Kind, Word
 from smartwriter.meaning.stems import stem
 from smartwriter.meaning.uses import Text, Use
 from smartwriter.memory.proposal import ProposalState
