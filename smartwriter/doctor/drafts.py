@@ -12,11 +12,13 @@ import smartwriter.storage.journal as journal
 import smartwriter.system.bounds as bounds
 from smartwriter.agent.environment import config_folder
 from smartwriter.doctor.finding import Finding
+from smartwriter.errors import Invalid
 from smartwriter.open_draft import OpenDraft
 from smartwriter.sessions.sdk import sdk_reads
 from smartwriter.sessions.transcript import Message, answer_to, messages, relinked, stretches
 from smartwriter.storage.salvage import Entry
 from smartwriter.tasks.commands import is_command
+from smartwriter.tasks.draft_text import DraftText
 from smartwriter.tasks.revisions import current_number, sha256_of
 from smartwriter.tasks.values import ANSWERED, UNFILED, Revision, Task, Turn, TurnState, why_closed
 from smartwriter.text.wording import counted
@@ -195,6 +197,24 @@ def _text(draft: OpenDraft, written: bool) -> Iterator[Finding]:
             "write it again",
             partial(draft.take_hand_edit, restore=True),
         )
+    elif why := _unreadable(text):
+        yield Finding(
+            "text",
+            text.path,
+            f"cannot be read: {why}",
+            f"{draft.address} cannot go on until it can; its versions are safe",
+        )
+
+
+def _unreadable(text: DraftText) -> str:
+    """Why a draft's file cannot be read; empty where it can, or is not there."""
+    try:
+        text.read()
+    except OSError as error:
+        return error.strerror or str(error)
+    except Invalid as error:
+        return str(error).rstrip(".")
+    return ""
 
 
 def _bad_revisions(path: Path, revisions: list[Revision], turns: int) -> Iterator[Finding]:

@@ -18,6 +18,9 @@ from smartwriter.errors import Invalid, LeadsOutside
 HIDDEN = ".smartwriter"
 """The folder in a workspace that holds its records."""
 
+MAX_TEXT_BYTES = 100_000_000
+"""Of a text, or of settings: a hundred long novels."""
+
 _INSIDE = f"{os.sep}{HIDDEN}{os.sep}"
 
 
@@ -106,10 +109,16 @@ def is_inside(path: Path) -> bool:
 def read_regular(path: Path) -> bytes:
     """The bytes of a file that is one: a pipe would be waited for, a device do whatever it does.
 
-    :raises LeadsOutside: for anything else. :raises OSError: as usual.
+    :raises LeadsOutside: for anything else. :raises Invalid: for more than anybody writes, which the
+        machine's memory might not hold. :raises OSError: as usual.
     """
     with open(open_regular(path, os.O_RDONLY), "rb") as file:
-        return file.read()
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(MAX_TEXT_BYTES + 1) if size <= MAX_TEXT_BYTES else b""
+    if max(size, len(data)) > MAX_TEXT_BYTES:  # it may grow while it is read
+        size = max(size, len(data))
+        raise Invalid(f"{path} is too large ({size / 1e6:.1f} MB; at most {MAX_TEXT_BYTES / 1e6:.0f} MB).")
+    return data
 
 
 def open_record(path: Path) -> int:

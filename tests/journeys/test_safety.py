@@ -324,6 +324,38 @@ def test_the_workspace_of_another_user(workspace: Workspace, monkeypatch: pytest
     assert Workspace.around(inner).root == workspace.root
 
 
+def test_a_text_that_no_memory_holds(workspace: Workspace, task: Task) -> None:
+    """A file of a terabyte, which takes no room on a disk, in the place of a draft or of the settings is
+    refused in a sentence before it is read."""
+    text = workspace.text(task, "main")
+    text.write("Mine.", author="writer", turn=1)
+    for path in (text.path, workspace.config_path):
+        os.truncate(path, 1 << 40)
+    for refused in (text.read, lambda: text.write("New.", author="writer", turn=1), workspace.config):
+        with pytest.raises(Invalid, match="is too large"):
+            refused()
+    os.truncate(workspace.config_path, 0)
+    done = smartwriter(workspace.root, "text", task.id)
+    assert (done.returncode, b"is too large" in done.stderr) == (1, True)
+    assert kinds(workspace) == ["text"]
+
+
+@pytest.mark.parametrize("kind", ["not text", "pipe", "folder"])
+def test_a_draft_that_cannot_be_read_is_found(workspace: Workspace, task: Task, kind: str) -> None:
+    """Whatever stands in a draft's place and is no text of it, the doctor tells, and no repair touches it."""
+    path = workspace.text(task, "main").path
+    workspace.text(task, "main").write("Mine.", author="writer", turn=1)
+    path.unlink()
+    if kind == "not text":
+        path.write_bytes(b"\xff\xfe\x00")
+    else:
+        (os.mkfifo if kind == "pipe" else os.mkdir)(path)
+    before = path.lstat()
+    assert kinds(workspace) == ["text"]
+    assert smartwriter(workspace.root, "doctor", "--repair").returncode == 1
+    assert (path.lstat().st_ino, path.lstat().st_mode) == (before.st_ino, before.st_mode)
+
+
 # Private stays private ------------------------------------------------------------------------
 
 
