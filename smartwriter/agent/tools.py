@@ -252,14 +252,21 @@ class MemoryTools:
     """The tools over a collection's memory: it is read, and lines for it are proposed to the writer."""
 
     def __init__(
-        self, proposals: Proposals, task: str, draft: str, on_proposal: Callable[[Proposal], None]
+        self,
+        proposals: Proposals,
+        task: str,
+        draft: str,
+        on_proposal: Callable[[Proposal], None],
+        keeper: Keeper | None = None,
     ) -> None:
+        """:param keeper: as for the draft's tools."""
         self.turn = 0
         self.memory = Memory(())
         """As the turn's prompt has it."""
         self._proposals = proposals
         self._task, self._draft = task, draft
         self._on_proposal = on_proposal
+        self._keeper = keeper
 
     def all(self) -> list[Tool]:
         """None where there is no memory."""
@@ -307,11 +314,23 @@ class MemoryTools:
 
     async def _propose(self, arguments: Mapping[str, Any]) -> str:
         line, replaces, turn = str(arguments["line"]), str(arguments.get("replaces") or ""), self.turn
-        proposal = await run_sync(
-            lambda: self._proposals.propose(
-                line, task=self._task, draft=self._draft, turn=turn, replaces=replaces
+        try:
+            proposal = await run_sync(
+                lambda: self._proposals.propose(
+                    line, task=self._task, draft=self._draft, turn=turn, replaces=replaces
+                )
             )
-        )
+        except Invalid:  # also of a memory file that leads elsewhere
+            raise
+        except JournalError:
+            if self._keeper is None:
+                raise
+            kept = {"type": "proposal", "line": line, "replaces": replaces}
+            await self._keeper.write("proposal", [kept], at={"turn": turn})
+            return (
+                "The author's disk is full or gone. This is kept all the same, and proposed as soon as the "
+                "disk takes it: do not propose it again."
+            )
         self._on_proposal(proposal)
         return "Proposed; the author will decide."
 

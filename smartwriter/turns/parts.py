@@ -6,7 +6,8 @@ On a disk, in a journal of its own: what it is on the first line, then what is t
     {"type":"assistant","uuid":"91ab…",…}
 
 ``turns`` are lines of the draft's turns; a ``session`` is its new id; a ``text`` is what the model wrote
-with its tools, as a whole or in passages, or what had arrived of it when it was cut off.
+with its tools, as a whole or in passages, or what had arrived of it when it was cut off; a ``proposal`` is
+a line that it proposed for the memory.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ from smartwriter.text.passages import Edit
 if TYPE_CHECKING:
     from claude_agent_sdk.types import SessionKey, SessionStoreEntry
 
+    from smartwriter.memory.series import Series
     from smartwriter.sessions.store import FileSessionStore
     from smartwriter.tasks.draft_text import DraftText
     from smartwriter.tasks.manager import TaskManager
 
-Kind = Literal["transcript", "turns", "session", "text"]
-_KINDS = ("transcript", "turns", "session", "text")
+Kind = Literal["transcript", "turns", "session", "text", "proposal"]
+_KINDS = ("transcript", "turns", "session", "text", "proposal")
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Part:
     key: Mapping[str, Any] = field(default_factory=dict)
     """Of a transcript."""
     at: Mapping[str, Any] = field(default_factory=dict)
-    """Of a text: ``turn`` and ``base``, as tools have them; ``follows``: another one waits before it."""
+    """Of a text: ``turn`` and ``base``, as tools have them; ``follows``: another one waits before it. Of a
+    proposal: ``turn``."""
 
     def lines(self) -> list[Mapping[str, Any]]:
         head = {"type": "spooled", "kind": self.kind, "task": self.task, "draft": self.draft}
@@ -60,6 +63,8 @@ class Part:
                 yield from _said(entry.get("message"))
             elif self.kind == "text":
                 yield from _strings(entry)
+            elif self.kind == "proposal":
+                yield str(entry.get("line"))
 
 
 def part_of(lines: Sequence[Entry]) -> Part | None:
@@ -85,8 +90,10 @@ def _is_placeable(
         ids = [entry.get("session_id") for entry in entries]
         return all(isinstance(id, str) and is_plain_name(id) for id in ids)
     numbers = (at.get("turn"), at.get("base"))
-    if kind == "text" and not all(number is None or isinstance(number, int) for number in numbers):
+    if not all(number is None or isinstance(number, int) for number in numbers):
         return False
+    if kind == "proposal":
+        return all(isinstance(entry.get("line"), str) for entry in entries)
     return all(_are_edits(entry.get("edits", [])) for entry in entries)
 
 
@@ -107,6 +114,7 @@ class Places(Protocol):
     @property
     def tasks(self) -> TaskManager: ...
     def text(self, task: Task, draft: str) -> DraftText: ...
+    def task_series(self, task: Task) -> Series: ...
 
 
 def place(places: Places, part: Part) -> None:
@@ -126,6 +134,9 @@ def place(places: Places, part: Part) -> None:
     elif part.kind == "session":
         for entry in part.entries:
             _go_on_under(places, task, part.draft, str(entry.get("session_id")))
+    elif part.kind == "proposal":
+        for entry in part.entries:
+            _propose(places, task, part, entry)
     else:
         for entry in part.entries:
             _write_text(places.text(task, part.draft), part.at, entry)
@@ -157,6 +168,15 @@ def _go_on_under(places: Places, task: Task, draft: str, session_id: str) -> Non
         return task.with_draft(now.model_copy(update={"session_id": session_id, "earlier_sessions": earlier}))
 
     places.tasks.update(task.id, changed)
+
+
+def _propose(places: Places, task: Task, part: Part, entry: Mapping[str, Any]) -> None:
+    turn, replaces = int(part.at.get("turn") or 0), str(entry.get("replaces") or "")
+    # What the writer has decided meanwhile stays so; the line is in the transcript all the same.
+    with contextlib.suppress(Invalid):
+        places.task_series(task).proposals.propose(
+            str(entry.get("line")), task=task.id, draft=part.draft, turn=turn, replaces=replaces
+        )
 
 
 def _write_text(text: DraftText, at: Mapping[str, Any], entry: Mapping[str, Any]) -> None:

@@ -47,7 +47,7 @@ def instruments(workspace: Workspace, task: Task, draft: Draft, tell: Callable[[
         text=text,
         keeper=keeper,
         tools=DraftTools(text, lambda one: tell(_revised(one)), keeper, lambda one: _tell_clash(tell, one)),
-        memory_tools=MemoryTools(proposals, task.id, draft.name, lambda one: tell(_proposed(one))),
+        memory_tools=MemoryTools(proposals, task.id, draft.name, lambda one: tell(_proposed(one)), keeper),
         store=SpooledStore(workspace.store, task.project_key, keeper, workspace_id),
         workspace_id=workspace_id,
     )

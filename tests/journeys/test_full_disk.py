@@ -156,6 +156,60 @@ def test_what_a_disk_does_not_take_is_kept_on_another(
     assert [finding for finding in examine(found) if finding.kind in ("spool", "turns", "text")] == []
 
 
+FACT = "The ferry is green."
+
+
+def proposes(act: Callable[[], object]) -> Callable[[Request], Reply]:
+    """A script that does something when the prompt is there, and then proposes a line for the memory."""
+
+    def script(request: Request) -> Reply:
+        if request.tool_results:
+            return [Text("Done.")]
+        act()
+        return [ToolUse("propose_memory", {"line": FACT})]
+
+    return script
+
+
+def test_a_proposal_is_kept_as_the_rest_of_its_turn_is(
+    workspace: Workspace, claude: ClaudeAgent, model: OfflineModel, disks: Disks
+) -> None:
+    """A line that the disk does not take waits elsewhere, the model is told so, and the writer what waits;
+    the next start proposes it, once, and not what was decided meanwhile."""
+    workspace.new_collection("rivers")
+    task = workspace.new_task("Herons", "rivers")
+    model.script = proposes(lambda: disks.full.add(workspace.root))
+    _, events = take_turns(workspace, claude, [(task.id, "Write.")], patience_s=0)
+    assert "This is kept all the same" in model.requests[-1].tool_results[-1]
+    assert any(event.kind == "not_saved" and "No space left" in event.detail for event in events)
+    proposals = workspace.task_series(task).proposals
+    assert proposals.pending() == []
+    assert FACT in " ".join(path.read_text() for path in workspace.spool.paths())
+    disks.full.clear()
+    recover(workspace)
+    recover(workspace)
+    (proposed,) = proposals.pending()
+    assert (proposed.text, proposed.task, proposed.turn) == (FACT, task.id, 1)
+    assert workspace.spool.paths() == []
+    proposals.reject(proposed.id)
+    workspace.spool.put(Part("proposal", task.id, "main", [{"line": FACT}], at={"turn": 1}))
+    recover(workspace)
+    assert proposals.pending() == [] and workspace.spool.paths() == []
+
+
+def test_a_proposal_that_no_disk_takes_is_said(
+    workspace: Workspace, claude: ClaudeAgent, model: OfflineModel, disks: Disks, tmp_path: Path
+) -> None:
+    """With no room anywhere the turn failed, and the proposed line is among the words that are said."""
+    workspace.new_collection("rivers")
+    task = workspace.new_task("Herons", "rivers")
+    model.script = proposes(lambda: disks.full.add(tmp_path))
+    (turn,), events = take_turns(workspace, claude, [(task.id, "Write.")], patience_s=0)
+    assert turn.state is TurnState.failed
+    (said,) = [event for event in events if event.kind == "not_kept"]
+    assert FACT in said.text.splitlines()
+
+
 def test_what_no_disk_takes_is_said_in_full(
     workspace: Workspace,
     claude: ClaudeAgent,

@@ -20,6 +20,8 @@ from smartwriter.workspace import Workspace
         ("text", {"turn": 1, "base": {}}, {"text": "New."}),
         ("text", {"turn": 1}, {"edits": [["old"]]}),
         ("text", {"turn": 1}, {"edits": 7}),
+        ("proposal", {"turn": "abc"}, {"line": "A fact."}),
+        ("proposal", {"turn": 1}, {"line": ["A fact."]}),
         ("session", {}, {"session_id": "../outside"}),
         ("session", {}, {"session_id": None, "other": 1}),
     ],
