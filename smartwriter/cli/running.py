@@ -272,13 +272,14 @@ class Notifier:
             bell()
             return
         message = f"{self._names.get((event.task, event.draft), event.task)}: {event.kind.replace('_', ' ')}"
-        words = [word.replace("{}", message) for word in shlex.split(self._command)]
         try:
+            words = [word.replace("{}", message) for word in shlex.split(self._command)]
             subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
             )
-        except OSError as error:
-            secho(f"{words[0]} could not be run: {error.strerror}.", err=True, fg="yellow")
+        except (OSError, ValueError) as error:  # no such program; no pair of quotes; a title that none takes
+            why = getattr(error, "strerror", None) or error
+            secho(f"{self._command} could not be run: {why}.", err=True, fg="yellow")
 
 
 async def _outcome(prompt: SentPrompt) -> Turn | Exception:

@@ -216,8 +216,7 @@ def _is_free(fd: int) -> bool:
 
 
 def _holder(data: bytes) -> str:
-    found = encoding.decode(data) or {}
-    try:
-        return f"process {found['pid']} on {found['host']} since {found['since'][:16].replace('T', ' ')}"
-    except (KeyError, TypeError):
-        return "another process"
+    match encoding.decode(data):
+        case {"pid": int(pid), "host": str(host), "since": str(since)}:
+            return f"process {pid} on {host} since {since[:16].replace('T', ' ')}"
+    return "another process"

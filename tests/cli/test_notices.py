@@ -70,3 +70,20 @@ def test_drafts_of_one_task_carry_their_names(workspace: Workspace, task: Task, 
         ("b", "main"): "B @main",
         ("b", "x"): "B @x",
     }
+
+
+@pytest.mark.parametrize(
+    ("command", "title"), [("/nowhere {}", "Herons"), ("tell 'it", "Herons"), ("echo {}", "He\0rons")]
+)
+def test_a_command_that_cannot_be_run_is_said_and_costs_no_turn(
+    command: str, title: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A program that is not there, a quote without its pair, a title that no program takes."""
+    from smartwriter.cli.running import Notifier
+    from smartwriter.events import Finished
+    from smartwriter.tasks.values import Turn, TurnState
+
+    turn = Turn(number=1, uuid="u", session_id="s", prompt="Go.", state=TurnState.finished)
+    done = Finished(task="k7mq", draft="main", turn=turn)
+    Notifier(command, {("k7mq", "main"): title}).hear(done)
+    assert "could not be run: " in capsys.readouterr().err

@@ -135,7 +135,16 @@ def test_a_file_alone_blocks_nobody(path: Path, content: bytes) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"\x00\xff", b"[" * 1000, b"[1]", b'"pid"', b'{"pid":1}', b'{"pid":1,"host":"h","since":5}'],
+    [
+        b"",
+        b"\x00\xff",
+        b"[" * 1000,
+        b"[1]",
+        b'"pid"',
+        b'{"pid":1}',
+        b'{"pid":1,"host":"h","since":5}',
+        b'{"pid":1,"host":"h","since":[7]}',
+    ],
 )
 def test_a_holder_that_cannot_be_read_still_holds(path: Path, content: bytes) -> None:
     """Garbage in the file of a lease that is held makes the sentence vague, not the refusal."""
