@@ -150,7 +150,7 @@ class OpenDraft:
 
     @property
     def transcript(self) -> Transcript:
-        return Transcript(self.workspace.store.path(self.session))
+        return Transcript(self.workspace.store.journal(self.session))
 
     def conversation(self, turns: Sequence[Turn]) -> reading.Contents:
         """What the transcript holds; nothing before the first turn.
@@ -158,10 +158,7 @@ class OpenDraft:
         :raises SessionMissing: when one of the turns has its answer, but no entry is there to be read.
         """
         transcript = self.transcript
-        try:
-            contents = transcript.read()
-        except FileNotFoundError:
-            contents = reading.Contents([], [], 0)
+        contents = transcript.read()
         if not contents.entries and any(turn.state in ANSWERED for turn in turns):
             raise SessionMissing(self.address, transcript.path)
         return contents

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-import smartwriter.storage.reading as reading
 from smartwriter.sessions.compaction import is_compaction, of_entry
 from smartwriter.sessions.speakers import prompt_and_notes, speaker, words
+from smartwriter.storage.interface import Journal
+from smartwriter.storage.reading import Contents
 from smartwriter.storage.salvage import Entry
 from smartwriter.tasks.commands import is_command
 from smartwriter.tasks.values import ANSWERED, Turn
@@ -35,37 +36,32 @@ class Message:
 
 @dataclass(frozen=True)
 class Transcript:
-    """A session's file. Calls block."""
+    """What a session has said. Calls block."""
 
-    path: Path
+    journal: Journal
+
+    @property
+    def path(self) -> Path:
+        """For messages, and for who looks at the file itself."""
+        return Path(self.journal.where)
 
     def has_entries(self) -> bool:
-        try:
-            return next(reading.stream(self.path), None) is not None
-        except FileNotFoundError:
-            return False
+        return next(self.journal.stream(), None) is not None
 
     def has(self, uuid: str) -> bool:
         """Whether there is an entry of this uuid."""
-        try:
-            return any(entry.get("uuid") == uuid for _, entry in reading.stream(self.path))
-        except FileNotFoundError:
-            return False
+        return any(entry.get("uuid") == uuid for entry in self.journal.stream())
 
     def has_told(self, turn: Turn) -> bool:
         """Whether the model has got the prompt of a turn, and knows of it still."""
         return turn.state in ANSWERED or (not turn.left_out and self.has(turn.uuid))
 
     def entries(self) -> Iterator[Entry]:
-        """One after the other; none where there is no file."""
-        try:
-            yield from (entry for _, entry in reading.stream(self.path))
-        except FileNotFoundError:
-            return
+        """One after the other; none where nothing was said yet."""
+        return self.journal.stream()
 
-    def read(self) -> reading.Contents:
-        """:raises FileNotFoundError:"""
-        return reading.read(self.path)
+    def read(self) -> Contents:
+        return self.journal.read()
 
 
 def messages(entries: Iterable[Entry], prompts: Mapping[str, str] | None = None) -> list[Message]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import secrets
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from pydantic import ValidationError
@@ -48,8 +48,7 @@ class TaskManager:
 
     def all(self) -> list[Task]:
         """Every task, oldest first."""
-        known = self._known()
-        return [task for id in known.lines if (task := known.task(id)) is not None]
+        return self._known().all()
 
     def damage(self) -> list[Damage]:
         """The stretches of ``tasks.jsonl`` that could not be read."""
@@ -124,8 +123,10 @@ class TaskManager:
         title = _CONTROL.sub(" ", normal(title)).strip()
         if not title:
             raise Invalid("A task needs a title.")
-        with self._journal.locked() as transaction:
-            tasks = self.all()
+        made = list[Task]()
+
+        def new(contents: Contents) -> list[Entry]:
+            tasks = self._known(contents).all()
             folders = {task.folder for task in tasks if normal(task.collection) == normal(collection)}
             task = Task(
                 id=_new_id({task.id for task in tasks}),
@@ -136,33 +137,42 @@ class TaskManager:
                 target=target,
                 drafts={MAIN: Draft(name=MAIN, session_id=str(uuid.uuid4()))},
             )
-            transaction.append([to_line(task)])
-        return task
+            made.append(task)
+            return [to_line(task)]
+
+        self._journal.update(new)
+        return made[-1]
 
     def restore(self, task: Task) -> None:
         """Enter a task that ``tasks.jsonl`` has lost. One that is there, perhaps by now, stays as it is."""
-        with self._journal.locked() as transaction:
-            if task.id not in self._known().lines:
-                transaction.append([to_line(task)])
+        self._journal.update(
+            lambda contents: [] if task.id in self._known(contents).lines else [to_line(task)]
+        )
 
     def update(self, id: str, change: Callable[[Task], Task]) -> Task:
-        """Change a task as it is now. :raises TaskNotFound:"""
+        """Change a task as it is now. :raises TaskNotFound:
+
+        :param change: may be called again, when somebody was faster.
+        """
         (changed,) = self.update_each([id], change)
         return changed
 
     def update_each(self, ids: Sequence[str], change: Callable[[Task], Task]) -> list[Task]:
-        """Change several tasks as they are now, all or none. :raises TaskNotFound:"""
-        with self._journal.locked() as transaction:
-            known = self._known().lines
-            changed, lines = list[Task](), list[Entry]()
+        """As :meth:`update`, of several tasks, all or none."""
+        changed = list[Task]()
+
+        def lines(contents: Contents) -> Iterator[Entry]:
+            changed.clear()
+            known = self._known(contents).lines
             for id in ids:
                 line = known.get(id)
                 task = from_line(Task, line)
                 if line is None or task is None:
                     raise TaskNotFound(id)
                 changed.append(change(task))
-                lines.append(_over(line, to_line(changed[-1])))
-            transaction.append(lines)
+                yield _over(line, to_line(changed[-1]))
+
+        self._journal.update(lines)
         return changed
 
     def add_draft(
@@ -227,9 +237,9 @@ class TaskManager:
     def _turns(self, task: Task, draft: str) -> Journal:
         return self._storage.journal("turns", task.id, draft)
 
-    def _known(self) -> _Known:
-        """The tasks as they are on the disk now; what was looked at before is not looked at again."""
-        contents = self._journal.read()
+    def _known(self, contents: Contents | None = None) -> _Known:
+        """The tasks as they are now, or were when read; what was looked at before is not looked at again."""
+        contents = contents or self._journal.read()
         known = self._last
         if known is None or known.contents is not contents:
             known = self._last = _Known(contents, known)
@@ -245,6 +255,9 @@ class _Known:
         """The last line of each task, in the order of their first ones."""
         self._tasks: dict[str, tuple[Entry, Task | None]] = before._tasks if before else {}
         self._cards: list[Card] | None = None
+
+    def all(self) -> list[Task]:
+        return [task for id in self.lines if (task := self.task(id)) is not None]
 
     def task(self, id: str) -> Task | None:
         """None where there is none, or one that cannot be used."""

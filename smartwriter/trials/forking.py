@@ -87,10 +87,7 @@ def _fork_session(origin: OpenDraft, plan: Shared, name: str) -> str:
     if not plan.turns:
         return session_id
     transcript = origin.transcript
-    try:
-        entries = transcript.read().entries
-    except FileNotFoundError:
-        entries = []
+    entries = transcript.read().entries
     last_entry = cut(entries, {turn.uuid for turn in plan.later})
     if last_entry is None and not in_conversation(plan.turns):
         return session_id

@@ -67,7 +67,7 @@ class Briefing:
         if turn.left_out:  # as if it had not been
             return
         if turn.partial:
-            entries = self._transcript.read().entries if self._transcript.has_entries() else []
+            entries = self._transcript.read().entries
             stored = answer_to(entries, turn.uuid, whole=False) or ""
             if heard := only_heard(stored, turn.partial).strip():
                 yield half_answer(heard)

@@ -197,7 +197,4 @@ def _fields(input: object) -> dict[tuple[int, str], str]:
 
 
 def _entries(draft: OpenDraft) -> list[Entry]:
-    try:
-        return draft.transcript.read().entries
-    except FileNotFoundError:
-        return []
+    return draft.transcript.read().entries

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from smartwriter.sessions.transcript import Message, Transcript, answer_to, cut, messages, relinked
+from smartwriter.storage.interface import Storage
 from smartwriter.storage.journal import Journal
 from smartwriter.storage.salvage import Entry
 
@@ -236,7 +237,7 @@ def test_linking_past_a_gap_leaves_a_compaction_one() -> None:
 
 def test_a_transcript_on_disk(tmp_path: Path) -> None:
     """A transcript says what is in its file: entries, one of a uuid, and where it is damaged."""
-    transcript = Transcript(tmp_path / "s.jsonl")
+    transcript = Transcript(Journal(tmp_path / "s.jsonl"))
     Journal(transcript.path).append(CONVERSATION)
     with transcript.path.open("ab") as file:
         file.write(b'{"type":"user","uuid":"torn')
@@ -247,12 +248,11 @@ def test_a_transcript_on_disk(tmp_path: Path) -> None:
     assert transcript.has("p-2") and not transcript.has("torn")
 
 
-def test_a_missing_transcript_is_told_from_an_empty_one(tmp_path: Path) -> None:
-    """Neither has entries, but reading one that is missing is an error, never an empty history."""
-    transcript = Transcript(tmp_path / "s.jsonl")
+def test_a_transcript_by_name(storage: Storage) -> None:
+    """Whatever keeps it: what was never said is empty, and what was is read."""
+    transcript = Transcript(storage.journal("sessions", "book", "s"))
     assert not transcript.has_entries() and not transcript.has("p-1")
-    with pytest.raises(FileNotFoundError):
-        transcript.read()
-    transcript.path.touch()
-    assert not transcript.has_entries()
-    assert transcript.read().entries == []
+    assert transcript.read().entries == [] == list(transcript.entries())
+    transcript.journal.append(CONVERSATION)
+    assert transcript.has_entries() and transcript.has("p-2") and not transcript.has("nobody")
+    assert transcript.read().entries == CONVERSATION == list(transcript.entries())
