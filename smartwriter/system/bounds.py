@@ -196,13 +196,22 @@ def links(hidden: Path) -> Iterator[Path]:
 def _root(path: Path) -> Path | None:
     """The workspace that a path is in: one in which a link leads to another one is still that."""
     found: Path | None = None
-    for folder in path.parents:
+    for folder in _around(path):
         # Another workspace that is linked in the place of the records is none of its own, either.
         if folder.name == HIDDEN or not is_workspace(folder):
             continue
         if found is None or not Path(os.path.realpath(found)).is_relative_to(os.path.realpath(folder)):
             found = folder
     return found
+
+
+def _around(path: Path) -> Iterator[Path]:
+    """The folders that a path lies in, not those that it leaves again with ``..``."""
+    ups = 0
+    for inner, folder in zip((path, *path.parents), path.parents, strict=False):
+        ups = ups + 1 if inner.name == ".." else max(ups - 1, 0)
+        if not ups:
+            yield folder
 
 
 def _check_allowed(path: Path, real: Path) -> None:
