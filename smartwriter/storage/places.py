@@ -109,9 +109,6 @@ class Places:
 
     # Of collections, projects and the rest ---------------------------------------------------
 
-    def summaries(self, project: str) -> Path:
-        return self._cache / "summaries" / f"{project}.jsonl"
-
     def transcripts(self, session_id: str = "*") -> list[Path]:
         """All main transcripts, or those that have the id of one session."""
         return sorted(self.sessions.glob(f"*/{session_id}.jsonl"))
