@@ -49,7 +49,7 @@ class Workspace:
 
         :raises Invalid: for one of another user, unless the writer's own settings allow it.
         """
-        self.root = root.absolute()
+        self.root = _absolute(root)
         self.hidden = self.root / bounds.HIDDEN
         self.places = Places(self.hidden)
         self.storage: Storage = FileStorage(self.hidden)
@@ -68,7 +68,7 @@ class Workspace:
     @classmethod
     def create(cls, root: Path) -> Workspace:
         """Make a folder a workspace. One that is one already stays as it is."""
-        root = root.absolute()  # what is private is known by where it lies
+        root = _absolute(root)  # what is private is known by where it lies
         places = Places(root / bounds.HIDDEN)
         durable.make_folder(places.hidden)
         durable.make_folder(root / "collections")
@@ -81,7 +81,7 @@ class Workspace:
     @classmethod
     def around(cls, folder: Path) -> Workspace:
         """The workspace that a folder lies in. :raises NotAWorkspace:"""
-        folder = folder.absolute()
+        folder = _absolute(folder)
         for candidate in [folder, *folder.parents]:
             if bounds.is_workspace(candidate):
                 return cls(candidate)
@@ -242,6 +242,11 @@ class Workspace:
 
     def _unfiled(self) -> Collection:
         return Collection(UNFILED, self.root / "collections" / UNFILED)
+
+
+def _absolute(path: Path) -> Path:
+    """Without ``..``: what is in a workspace is known by its path."""
+    return Path(os.path.abspath(path))  # noqa: PTH100
 
 
 def _collections_in(outer: Collection) -> list[Collection]:

@@ -52,7 +52,7 @@ class Actor:
     """Takes a draft's prompts one after the other."""
 
     def __init__(self, house: House, task: Task, draft: Draft) -> None:
-        self.task, self.draft = task, draft
+        self.task, self.draft = task.with_draft(draft), draft  # a fork may be newer than its task's value
         self.queue: deque[SentPrompt] = deque()
         self.current: SentPrompt | None = None
         self.writer: DraftWriter | None = None

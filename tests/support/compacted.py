@@ -97,9 +97,9 @@ class Origin:
     def forked(self, at: int) -> str:
         """The name of a fork at a turn; of every second one by going back to it."""
         task = self.workspace.tasks.find(self.task.id)
-        origin = task.drafts[MAIN]
-        make = partial(fork, at=at) if at % 2 else partial(rewind, to=at)
-        return anyio.run(partial(make, self.workspace, task, origin)).name
+        origin = OpenDraft(self.workspace, task, MAIN)
+        make = partial(fork, origin, at=at) if at % 2 else partial(rewind, origin, to=at)
+        return anyio.run(make).name
 
     def differing(self, points: list[int] | None = None) -> list[int]:
         """The points from which a fork's next turn sends something else than the origin's did there."""
