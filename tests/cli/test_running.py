@@ -205,7 +205,7 @@ def test_what_is_not_saved_is_an_exit_code(workspace: Workspace, task: Task, mod
     blocked.write_text("in the way")
     workspace.spool.put(Part("transcript", task.id, "main", [{"type": "x", "uuid": "u"}], key))
     done = smartwriter(workspace.root, "write", task.id, "Go on.", model=model)
-    assert done.returncode == 1 and b"wait in " in done.stderr and b"/spool; make room" in done.stderr
+    assert done.returncode == 1 and b"1 part waits in " in done.stderr and b"/spool; make room" in done.stderr
     blocked.unlink()
     written(workspace.root, task.id, "Go on.", model=model)
     assert workspace.spool.waiting() == 0
