@@ -196,8 +196,9 @@ class FileSessionStore:
     def copy_now(self, key: SessionKey, session_id: str, last_entry: str, title: str) -> None:
         """Make a new session of the bytes of another one, up to and including an entry. Blocking.
 
-        The entries keep their uuids, and the id of the session that they come from; damage stays behind.
-        It is there as a whole or not at all.
+        The entries keep their uuids, and the id of the session that they come from. Torn lines and zeros
+        stay behind; what is damaged within a line reads there as it does here. It is there as a whole or
+        not at all.
 
         :param last_entry: its uuid.
         :param title: by which the new session is listed.

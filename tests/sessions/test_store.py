@@ -673,6 +673,24 @@ async def test_a_copy_has_the_same_bytes(store: FileSessionStore) -> None:
     assert summaries[COPY]["custom_title"] == "Herons (trial)" and "custom_title" not in summaries[SESSION]
 
 
+@pytest.mark.parametrize(
+    ("damaged", "clean"),
+    [(line(1)[:40] + bytes(9) + line(1)[49:], True), (line(1)[:60] + line(2), False)],
+    ids=["zeros", "glued"],
+)
+async def test_a_copy_of_a_damaged_session_reads_as_it_does(
+    store: FileSessionStore, damaged: bytes, clean: bool
+) -> None:
+    """What can be read of a session can be read of its copy, whatever became of a line in it."""
+    write_transcript(store, line(0) + damaged + lines(3, 4))
+    await anyio.to_thread.run_sync(store.copy_now, KEY, COPY, entry_uuid(4), "Copy")
+    there, here = [
+        numbers(one for one in await store.load(key) or [] if "uuid" in one) for key in (COPY_KEY, KEY)
+    ]
+    assert there == here and here[-1] == 4
+    assert (not await store.damage(COPY_KEY)) is clean
+
+
 async def test_a_copy_leaves_damage_behind(store: FileSessionStore) -> None:
     """What is no whole entry is not copied, and what replaced a long result counts in the copy too; where
     there is no such entry, nothing is made."""
