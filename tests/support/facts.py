@@ -37,7 +37,9 @@ def pytest_runtest_makereport(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    for report in [one for kind in ("failed", "error") for one in terminalreporter.stats.get(kind, [])]:
-        for name, sentence in report.user_properties:
-            if name == "fact":
-                terminalreporter.write_line(f"NOT SO with SDK {__version__}: {sentence}", red=True)
+    # A test that could not begin says nothing of its fact.
+    for kind, what in (("failed", "NOT SO"), ("error", "NOT TRIED")):
+        for report in terminalreporter.stats.get(kind, []):
+            for name, sentence in report.user_properties:
+                if name == "fact":
+                    terminalreporter.write_line(f"{what} with SDK {__version__}: {sentence}", red=True)
